@@ -15,7 +15,7 @@ from typing import Final
 
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import fast
+from evalstream.parsing.json import fast_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 
 INSPECT: Final = "Inspect"
@@ -233,7 +233,7 @@ def detect_layout(
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
     has_rows = head.startswith(_BETWEEN_ROWS, head.find(b"\n") - 1)
     if start.startswith(b"{") and size <= len(head) and not has_rows:
-        document = _parse_head(head)
+        document = fast_or_none(head)
         if isinstance(document, dict) and any(member in document for member in of_aggregates):
             return Layout(AGGREGATE)
     return Layout(JSONL)
@@ -244,7 +244,7 @@ def _is_array(head: bytes, size: int) -> bool:
 
     A broken array is an array, too, so that the report says where it breaks.
     """
-    if size <= len(head) and isinstance(document := _parse_head(head), list):
+    if size <= len(head) and isinstance(document := fast_or_none(head), list):
         return any(isinstance(item, dict) for item in document)
     lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
     first = lines[0]
@@ -256,13 +256,6 @@ def _is_array(head: bytes, size: int) -> bool:
         return True
     return (
         begins
-        and _parse_head(first) is None
-        and not (len(lines) > 1 and isinstance(_parse_head(lines[1]), dict))
+        and fast_or_none(first) is None
+        and not (len(lines) > 1 and isinstance(fast_or_none(lines[1]), dict))
     )
-
-
-def _parse_head(text: bytes) -> object:
-    try:
-        return fast(text)
-    except ValueError:
-        return None

@@ -116,19 +116,13 @@ class RecordEngine:
 
     def _figures(self, line: bytes) -> RowFigures | None:
         """Return the figures of a record, or None if its line cannot be parsed quickly."""
-        try:
-            record = json.fast(line)
-        except ValueError:
-            return None
+        record = json.fast_or_none(line)
         return self.record.figures(record) if record.__class__ is dict else None
 
     def read(self, line: bytes, offset: int, *, torn: bool) -> syntax.ObjectReading:
         """Read a line that must hold a record."""
         if not self._shallow:
-            try:
-                value = json.fast(line)
-            except ValueError:
-                value = None
+            value = json.fast_or_none(line)
             if value.__class__ is dict and json.is_finite(value):
                 return syntax.ObjectReading(value, [])
         depth, noun = self.context.options.max_depth, self.record.noun

@@ -23,7 +23,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import UTF8_MARK, dumps, fast
+from evalstream.parsing.json import UTF8_MARK, dumps, fast_or_none
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, find_row_start, split_line
 
@@ -224,11 +224,7 @@ class _Salvager:
 
     def _is_row(self, line: bytes) -> bool:
         """Tell whether a line is certainly one whole row."""
-        try:
-            row = fast(line)
-        except ValueError:
-            return False
-        if row.__class__ is not dict:
+        if fast_or_none(line).__class__ is not dict:
             return False
         if self._row_start is None:
             self._row_start = find_row_start(line)

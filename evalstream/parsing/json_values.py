@@ -10,15 +10,19 @@ from typing import Any, Final, TypeGuard
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.hashing import hash_function
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
+from evalstream.parsing.json import (
+    FAST_DEPTH,
+    UTF8_MARK,
+    Parsed,
+    canonical,
+    fast_or_none,
+    is_finite,
+)
 
 
 def parse_or_none(text: bytes) -> Any:
     """Parse a text that may begin with a byte order mark; None for a text that is not JSON."""
-    try:
-        return fast(text.removeprefix(UTF8_MARK))
-    except ValueError:
-        return None
+    return fast_or_none(text.removeprefix(UTF8_MARK))
 
 
 def read_decimals(text: bytes) -> Any:
@@ -128,17 +132,13 @@ def parse_document(
     `accepts` is a check that never accepts a value with an infinite number.
     """
     # The fast parser has a depth limit of its own, so it cannot decide for a smaller one.
-    if max_depth >= FAST_DEPTH:
-        try:
-            value = fast(text)
-        except ValueError:
-            pass
-        else:
-            if accepts is not None and accepts(value):
-                return Parsed(value, True, [], accepted=True)
-            # Numbers such as 1e999 are the only issue that the fast parser does not refuse.
-            if is_finite(value):
-                return Parsed(value, True, [])
+    value = fast_or_none(text) if max_depth >= FAST_DEPTH else None
+    if value is not None:
+        if accepts is not None and accepts(value):
+            return Parsed(value, True, [], accepted=True)
+        # Numbers such as 1e999 are the only issue that the fast parser does not refuse.
+        if is_finite(value):
+            return Parsed(value, True, [])
     from evalstream.parsing.strict_json import parse_exactly
 
     return parse_exactly(text, max_depth)

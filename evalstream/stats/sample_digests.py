@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from xxhash import xxh64_intdigest
@@ -14,6 +15,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
+from evalstream.parsing.json_values import to_number
 
 if TYPE_CHECKING:
     from evalstream.stats.run_samples import RunSamples
@@ -188,6 +190,15 @@ def record_sample(
         UNKNOWN,
         read_cluster(request, record, shown),
     )
+
+
+def score_sample(row: SampleRow, score: Any, is_right: bool | None) -> SampleRow:
+    """Return a sample with a score, as it is if that is no finite number."""
+    number = to_number(score)
+    if number is None or not isfinite(number):
+        return row
+    flags = {True: SampleFlag.RIGHT, False: SampleFlag.WRONG, None: SampleFlag(0)}[is_right]
+    return row._replace(score=number, flags=int(flags))
 
 
 def has_identity(row: SampleRow) -> bool:

@@ -207,7 +207,7 @@ def test_a_bug_in_pairing_other_documents(
 
 OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "harpia": (
-        "evalstream.formats.harpia.checker:_input",
+        "evalstream.formats.harpia.checker:_view",
         lambda place: shutil.copytree(EXAMPLES / "harpia", place, dirs_exist_ok=True),
     ),
     "infereval": (

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS
 
 import evalstream
-from evalstream.formats.eee.block_pass import parse
 from evalstream.formats.eee.exact_path import RowReader
 from evalstream.io.output import Output
 from evalstream.model.options import Options
+from evalstream.parsing.json import fast_or_none
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter
@@ -95,7 +95,7 @@ def line_of(row: Any) -> bytes:
 
 def valid_row(reader: RowReader, line: bytes) -> Any:
     """Return the row of a line that is certainly well formed, else None."""
-    row = parse(line)
+    row = fast_or_none(line)
     return row if reader.is_valid(row) else None
 
 

@@ -210,7 +210,7 @@ class BlockPass:
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
         """Parse lines and check them against the schema; return those that are rows."""
         for entry in batch:
-            entry.row = parse(entry.line)
+            entry.row = json.fast_or_none(entry.line)
         sound = [self._exact_path.reader.is_valid(entry.row) for entry in batch]
         rows = [
             entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)
@@ -369,11 +369,3 @@ class BlockPass:
         if covered is not None:
             shown = input_hash64(word, *covered, row_view.choices_text(row["input"].get("choices")))
         links += (word, shown, entry.number, entry.offset)
-
-
-def parse(line: bytes) -> Any:
-    """Return what the fast parser reads from a line, or None if it fails."""
-    try:
-        return json.fast(line)
-    except ValueError:
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -11,10 +11,11 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
 from evalstream.formats.eee.claims import Claims, read_details
 from evalstream.formats.eee.metrics import LEVELS, UNKNOWN_LEVEL
-from evalstream.formats.eee.result_parts import ROLL_UP, find_plain, index_parts
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, resolve
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import is_outside_bounds, judge
@@ -47,7 +48,20 @@ _MEANS: Final = frozenset(
 _WEIGHTED: Final = frozenset({kinds.MEAN.name, kinds.AVERAGE.name})
 """Kinds of a score over parts that is between their scores, whatever their weights."""
 
-_NO_JOIN: Final = Join(())
+_SEPARATORS: Final = frozenset("./:|")
+"""What follows the id of a result in the ids of its parts, as in `mmlu` and `mmlu::law`."""
+
+_LONGEST_WHOLE: Final = 256
+"""The number of characters of an id that may be the id of a whole."""
+
+_WORST_CASES: Final = frozenset({"fairness", "robustness"})
+"""The last words in the ids of HELM's figures for the worst perturbation of each sample."""
+
+ROLL_UP: Final = LazyPattern(
+    r"(?i)(?<![a-z])(?:aggregate|all|average|avg|macro|mean|micro|overall|summary|total)(?![a-z])"
+)
+"""Words of a result over the parts of a benchmark."""
+
 _PERCENT: Final = frozenset({"%", "percent", "percentage"})
 _COUNT: Final = "count"
 
@@ -60,25 +74,25 @@ def judge_claims(
     times_of_sums = Counter(map(_shared_sums, tally.scores.values())) if may_share else {}
     others = [one for one in aggregate.joinable if one.place not in tally.scores]
     has_unnamed = any(place >= len(aggregate.joinable) for place in tally.scores)
-    join = Join(aggregate.joinable) if others or has_unnamed else _NO_JOIN
+    join = Join(aggregate.joinable if others or has_unnamed else ())
     parts = index_parts(aggregate.joinable) if others and tally.rows else {}
     groups = {one.place for one in others if one.id in parts}
     alike: dict[int, list[Decimal]] = {}
     for result in aggregate.joinable:
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_iterate_claims(aggregate, result, claims))
+        one = _ResultJudge(made, result, claims, tally, coverage)
         if tally.unread or not is_read:
-            yield from (leave_open(claim, Reason.UNREAD) for claim in made)
+            yield from one.leave_open(Reason.UNREAD)
         elif not tally.rows:
-            yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
+            yield from one.leave_open(Reason.NO_ROWS)
         elif result.place in tally.scores:
-            evidence = _place_evidence(result, claims, tally, coverage, result.place)
             # Converters write the one score of a sample under each metric of its scorer, also where
             # the metrics are over parts of the samples, or over other values of a score.
             is_shared = (
                 result.is_qualified and times_of_sums[_shared_sums(tally.scores[result.place])] > 1
             )
-            judged = _judge_result(made, evidence, result, is_shared=is_shared)
+            judged = one.judge(one.evidence_at(result.place), is_shared=is_shared)
             # Rows without an id, or with a name of several results, may be of this one, too, but
             # those with an error count for none.
             beside = (tally.scores.get(place) for place in join.places(result))
@@ -88,16 +102,14 @@ def judge_claims(
             places = [place for place in (*join.places(result), UNJOINED) if place in tally.scores]
             named = frozenset(parts.get(result.id or "", ())) - groups
             over_all = (
-                (named and _try_all_rows(made, result, claims, tally, coverage, named))
-                or _try_all_rows(made, result, claims, tally, coverage, frozenset())
-                or _try_plain_rows(
-                    made, result, claims, tally, coverage, find_plain(result, join, parts)
-                )
+                (named and one.try_all_rows(named))
+                or one.try_all_rows(frozenset())
+                or one.try_plain_rows(find_plain(result, join, parts))
             )
             if len(places) == 1 and places[0] not in alike:
                 alike[places[0]] = _scores_if_alike(aggregate, join.rivals(places[0]))
             rivals = alike[places[0]] if len(places) == 1 else []
-            yield from over_all or _try_rows(made, result, claims, tally, coverage, places, rivals)
+            yield from over_all or one.try_rows(places, rivals)
 
 
 def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator[Claim]:
@@ -136,36 +148,150 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         )
 
 
-def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
-    """Return what the rows of a result hold; unknown levels are left out."""
-    covered, rows, values = claims.num_samples or 0, sums.joined_rows, sums.values
-    if result.score_type == LEVELS and result.has_unknown_level and values is not None:
-        sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
-    # The number of samples says nothing of repeats with an error.
-    is_of_samples = covered <= cover.samples < rows
-    extremes = (sums.least, sums.most)
-    is_share = all(end is not None and 0 <= end <= 1 for end in extremes)
-    return Evidence(
-        sums,
-        cover,
-        sums.values,
-        limits=(result.minimum, result.maximum),
-        missing=max(0, covered - max(rows, cover.samples)),
-        unknown=rows - sums.joined_rows,
-        factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
-        levels=result.levels or 0,
-        counts_errors=not is_of_samples and claims.num_samples not in {None, sums.sound_rows},
-        scores_errors=_scores_errors(claims, sums),
-        is_count=result.unit == _COUNT,
-    )
+class _ResultJudge(NamedTuple):
+    """Judges the claims that a result makes, `made`, by its rows or by some that may be its own."""
 
+    made: list[Claim]
+    result: Result
+    claims: Claims
+    tally: Tally
+    coverage: Coverage
 
-def _place_evidence(
-    result: Result, claims: Claims, tally: Tally, coverage: Coverage, place: int
-) -> Evidence:
-    """Return what the rows at the place of a result, its own or another one, hold for it."""
-    cover = coverage.covers.get(place) or ResultCoverage()
-    return _evidence(result, claims, tally.scores[place], cover)
+    def leave_open(self, reason: Reason) -> Iterator[Judgement]:
+        """Leave all claims open."""
+        return (leave_open(claim, reason) for claim in self.made)
+
+    def evidence_at(self, place: int) -> Evidence:
+        """Return what the rows at the place of a result, this or another one, hold for this one."""
+        cover = self.coverage.covers.get(place) or ResultCoverage()
+        return self._evidence(self.tally.scores[place], cover)
+
+    def _evidence(self, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
+        """Return what some rows hold; unknown levels are left out."""
+        result, claims = self.result, self.claims
+        covered, rows, values = claims.num_samples or 0, sums.joined_rows, sums.values
+        if result.score_type == LEVELS and result.has_unknown_level and values is not None:
+            sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
+        # The number of samples says nothing of repeats with an error.
+        is_of_samples = covered <= cover.samples < rows
+        extremes = (sums.least, sums.most)
+        is_share = all(end is not None and 0 <= end <= 1 for end in extremes)
+        return Evidence(
+            sums,
+            cover,
+            sums.values,
+            limits=(result.minimum, result.maximum),
+            missing=max(0, covered - max(rows, cover.samples)),
+            unknown=rows - sums.joined_rows,
+            factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
+            levels=result.levels or 0,
+            counts_errors=not is_of_samples and claims.num_samples not in {None, sums.sound_rows},
+            scores_errors=_scores_errors(claims, sums),
+            is_count=result.unit == _COUNT,
+        )
+
+    def judge(self, evidence: Evidence, *, is_shared: bool = False) -> list[Judgement]:
+        """Judge the claims by what rows hold; with `is_shared` another result has the same rows."""
+        if evidence.sums.unscored:
+            return [leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in self.made]
+        score: Judgement | None = None
+        judged = []
+        for claim in self.made:
+            found = judge(claim, evidence)
+            if claim.is_score:
+                score = found = _or_mean(claim, found, evidence)
+                if found.claim.state is State.REFUTED and is_shared:
+                    score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
+                if found.claim.state.holds and len(evidence.factors) > 1:
+                    evidence = evidence.in_unit_of(found.claim.recomputed)
+                    if evidence.factors == (1,) and evidence.is_binary and evidence.mean:
+                        percent = found.claim.recomputed * PERCENT
+                        score = found = leave_open(claim, Reason.UNIT, evidence.rows, percent)
+            elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
+                found = _unless_of_other_figure(claim, found, score, self.result)
+            judged.append(found)
+        return judged
+
+    def _by_trial(self, tried: list[Judgement], reason: str = BY_TRIAL) -> list[Judgement]:
+        return [_by_trial(*both, reason) for both in zip(self.made, tried, strict=True)]
+
+    def try_rows(self, places: list[int], rivals: list[Decimal]) -> Iterable[Judgement]:
+        """Compare the claims with rows at places that may be those of their result.
+
+        Nothing is refuted by trial, unless all results that may have the rows are alike but for
+        their scores, the `rivals`. Where samples are repeated, these may be by several reducers of
+        the repeats, which no document names, and where the mean is between them, over parts of the
+        rows.
+        """
+        tally = self.tally
+        is_unknown_id = self.result.id is not None and tally.without_result.total() < tally.rows
+        if is_unknown_id or not places:
+            return self.leave_open(Reason.UNJOINED)
+        for place in places:
+            evidence = self.evidence_at(place)
+            tried = self.judge(evidence)
+            if _confirms_score(tried):
+                return self._by_trial(tried)
+            rows, mean = evidence.sums.joined_rows, evidence.mean or Fraction(0)
+            if rivals and evidence.cover.samples == rows:
+                factor = evidence.factors[-1]
+                low, high = min(rivals), max(rivals)
+                may_divide = low < mean < high or low < mean * factor < high
+                if not may_divide or self.claims.num_samples == rows:
+                    return tried
+        return self.leave_open(Reason.AMBIGUOUS)
+
+    def try_all_rows(self, named: frozenset[int]) -> list[Judgement]:
+        """Judge claims over parts of a benchmark by the rows of all parts, if they fit.
+
+        The parts are `named` by their ids, or all other results. The score may be the mean over the
+        rows, or over the parts. Where all parts have one mean, or score the same samples, nothing
+        shows that it is over them, unless their ids do. If it claims the number of rows of named
+        parts, it is over these, and refuted where no weights of their means give it.
+        """
+        made, result, claims, scores = self.made, self.result, self.claims, self.tally.scores
+        places = scores.keys() - {UNJOINED}
+        if not named <= places or not (named or ROLL_UP.search(f"{result.id} {result.name}")):
+            return []
+        parts = {place: scores[place] for place in sorted(named or places)}
+        covers = [self.coverage.covers.get(place, ResultCoverage()) for place in parts]
+        means = [sums.mean() or Fraction(0) for sums in parts.values()]
+        is_apart = all(cover.firsts == cover.samples for cover in covers)
+        differ = len(parts if named else {*means}) > 1
+        if not differ or not is_apart or any(sums.unscored for sums in parts.values()):
+            return []
+        total, cover = ScoreSums(), ResultCoverage()
+        for sums, own in zip(parts.values(), covers, strict=True):
+            total.merge(sums)
+            cover.merge(own)
+        evidence = self._evidence(total, cover)
+        tried = self.judge(evidence)
+        factor = evidence.factors[-1]
+        over_parts = sum(means, Fraction(0)) / len(means) * factor
+        for place, claim in enumerate(made):
+            # A score is one number.
+            value = claim.value if claim.is_score and isinstance(claim.value, Decimal) else None
+            if value is not None and agreement(value, over_parts) is Agreement.FULL:
+                tried[place] = confirm(claim, as_float(over_parts), total.joined_rows)
+        judged = self._by_trial(tried, OVER_PARTS if named else OVER_ALL)
+        if _confirms_score(tried):
+            return judged
+        is_whole = claims.num_samples == total.joined_rows == cover.samples
+        if not named or not is_whole or result.kind_name not in _WEIGHTED or claims.score is None:
+            return []
+        sound = (sums.mean_without_errors() for sums in parts.values())
+        ends = [*means, *(one for one in sound if one is not None)]
+        bounds = min(ends), max(ends) * factor
+        is_outside = is_outside_bounds(claims.score, bounds)
+        is_refuted = tried[0].claim.state is State.REFUTED and is_outside
+        return [tried[0], *judged[1:]] if is_refuted else []
+
+    def try_plain_rows(self, plain: int | None) -> list[Judgement]:
+        """Judge claims for the worst perturbation, which are the plain ones if there is none."""
+        if plain is None or plain not in self.tally.scores:
+            return []
+        tried = self.judge(self.evidence_at(plain))
+        return self._by_trial(tried, OVER_PLAIN) if _confirms_score(tried) else []
 
 
 def _scores_errors(claims: Claims, sums: ScoreSums) -> bool:
@@ -194,29 +320,6 @@ def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
     return sums.rows, sums.total, sums.squares
 
 
-def _judge_result(
-    made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
-) -> Iterator[Judgement]:
-    if evidence.sums.unscored:
-        yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
-        return
-    score: Judgement | None = None
-    for claim in made:
-        found = judge(claim, evidence)
-        if claim.is_score:
-            score = found = _or_mean(claim, found, evidence)
-            if found.claim.state is State.REFUTED and is_shared:
-                score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
-            if found.claim.state.holds and len(evidence.factors) > 1:
-                evidence = evidence.in_unit_of(found.claim.recomputed)
-                if evidence.factors == (1,) and evidence.is_binary and evidence.mean:
-                    percent = found.claim.recomputed * PERCENT
-                    score = found = leave_open(claim, Reason.UNIT, evidence.rows, percent)
-        elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
-            found = _unless_of_other_figure(claim, found, score, result)
-        yield found
-
-
 def _or_mean(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
     """Judge a score as the mean where the kind in its name does not give it.
 
@@ -241,42 +344,6 @@ def _unless_of_other_figure(
     return found
 
 
-def _try_rows(
-    made: list[Claim],
-    result: Result,
-    claims: Claims,
-    tally: Tally,
-    coverage: Coverage,
-    places: list[int],
-    rivals: list[Decimal],
-) -> Iterator[Judgement]:
-    """Compare claims with rows that may be those of their result.
-
-    Nothing is refuted by trial, unless all results that may have the rows are alike but for their
-    scores, the `rivals`. Where samples are repeated, these may be by several reducers of the
-    repeats, which no document names, and where the mean is between them, over parts of the rows.
-    """
-    is_unknown_id = result.id is not None and tally.without_result.total() < tally.rows
-    if is_unknown_id or not places:
-        yield from (leave_open(claim, Reason.UNJOINED) for claim in made)
-        return
-    for place in places:
-        evidence = _place_evidence(result, claims, tally, coverage, place)
-        tried = list(_judge_result(made, evidence, result))
-        if _confirms_score(tried):
-            yield from (_by_trial(*both) for both in zip(made, tried, strict=True))
-            return
-        rows, mean = evidence.sums.joined_rows, evidence.mean or Fraction(0)
-        if rivals and evidence.cover.samples == rows:
-            factor = evidence.factors[-1]
-            low, high = min(rivals), max(rivals)
-            may_divide = low < mean < high or low < mean * factor < high
-            if not may_divide or claims.num_samples == rows:
-                yield from tried
-                return
-    yield from (leave_open(claim, Reason.AMBIGUOUS) for claim in made)
-
-
 def _scores_if_alike(aggregate: Aggregate, results: Sequence[Result]) -> list[Decimal]:
     """Return the claimed scores of results, none where more than figures distinguishes these."""
     first: Any = None
@@ -291,76 +358,6 @@ def _scores_if_alike(aggregate: Aggregate, results: Sequence[Result]) -> list[De
     return [score for score in scores if score is not None]
 
 
-def _try_all_rows(
-    made: list[Claim],
-    result: Result,
-    claims: Claims,
-    tally: Tally,
-    coverage: Coverage,
-    named: frozenset[int],
-) -> list[Judgement]:
-    """Judge the claims of a result over parts of a benchmark by the rows of all parts, if they fit.
-
-    The parts are `named` by their ids, or all other results. Its score may be the mean over the
-    rows, or over the parts. Where all parts have one mean, or score the same samples, nothing shows
-    that it is over them, unless their ids do. If it claims the number of rows of named parts, it is
-    over these, and refuted where no weights of their means give it.
-    """
-    places = tally.scores.keys() - {UNJOINED}
-    if not named <= places or not (named or ROLL_UP.search(f"{result.id} {result.name}")):
-        return []
-    parts = {place: tally.scores[place] for place in sorted(named or places)}
-    covers = [coverage.covers.get(place, ResultCoverage()) for place in parts]
-    means = [sums.mean() or Fraction(0) for sums in parts.values()]
-    is_apart = all(cover.firsts == cover.samples for cover in covers)
-    differ = len(parts if named else {*means}) > 1
-    if not differ or not is_apart or any(sums.unscored for sums in parts.values()):
-        return []
-    total, cover = ScoreSums(), ResultCoverage()
-    for sums, own in zip(parts.values(), covers, strict=True):
-        total.merge(sums)
-        cover.merge(own)
-    evidence = _evidence(result, claims, total, cover)
-    tried = list(_judge_result(made, evidence, result))
-    factor = evidence.factors[-1]
-    over_parts = sum(means, Fraction(0)) / len(means) * factor
-    for place, claim in enumerate(made):
-        # A score is one number.
-        value = claim.value if claim.is_score and isinstance(claim.value, Decimal) else None
-        if value is not None and agreement(value, over_parts) is Agreement.FULL:
-            tried[place] = confirm(claim, as_float(over_parts), total.joined_rows)
-    reason = OVER_PARTS if named else OVER_ALL
-    judged = [_by_trial(*both, reason) for both in zip(made, tried, strict=True)]
-    if _confirms_score(tried):
-        return judged
-    is_whole = claims.num_samples == total.joined_rows == cover.samples
-    if not named or not is_whole or result.kind_name not in _WEIGHTED or claims.score is None:
-        return []
-    sound = (sums.mean_without_errors() for sums in parts.values())
-    ends = [*means, *(one for one in sound if one is not None)]
-    bounds = min(ends), max(ends) * factor
-    is_refuted = tried[0].claim.state is State.REFUTED and is_outside_bounds(claims.score, bounds)
-    return [tried[0], *judged[1:]] if is_refuted else []
-
-
-def _try_plain_rows(
-    made: list[Claim],
-    result: Result,
-    claims: Claims,
-    tally: Tally,
-    coverage: Coverage,
-    plain: int | None,
-) -> list[Judgement]:
-    """Judge the claims for the worst perturbation, which are the plain ones if there is none."""
-    if plain is None or plain not in tally.scores:
-        return []
-    evidence = _place_evidence(result, claims, tally, coverage, plain)
-    tried = list(_judge_result(made, evidence, result))
-    if not _confirms_score(tried):
-        return []
-    return [_by_trial(*both, OVER_PLAIN) for both in zip(made, tried, strict=True)]
-
-
 def _confirms_score(tried: list[Judgement]) -> bool:
     return any(one.claim.is_score and one.claim.state is State.CONFIRMED for one in tried)
 
@@ -372,9 +369,32 @@ def _doubt(claim: Claim, found: Judgement) -> Judgement:
     return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
 
 
-def _by_trial(claim: Claim, found: Judgement, reason: str = BY_TRIAL) -> Judgement:
+def _by_trial(claim: Claim, found: Judgement, reason: str) -> Judgement:
     if found.claim.state.holds:
         return Judgement(found.claim._replace(reason=reason))
     if found.claim.state is State.REFUTED:
         return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
     return found
+
+
+def index_parts(results: Iterable[Result]) -> dict[str, dict[int, str]]:
+    """Return the parts of each id: the places of results whose ids continue it, and the rest."""
+    parts: dict[str, dict[int, str]] = {}
+    for result in results:
+        name = result.id or ""
+        for end, character in enumerate(name[:_LONGEST_WHOLE]):
+            if end and character in _SEPARATORS:
+                parts.setdefault(name[:end], {})[result.place] = name[end + 1 :]
+    return parts
+
+
+def find_plain(result: Result, join: Join, parts: Mapping[str, Mapping[int, str]]) -> int | None:
+    """Return the place of the plain figure beside one of HELM for the worst perturbation.
+
+    It is None where the aggregate has figures of perturbations, which make the worst another one.
+    """
+    whole, _, last = (result.id or "").rpartition(":")
+    plain, beside = join.by_id.get(whole), parts.get(whole)
+    if plain is None or beside is None or last not in _WORST_CASES:
+        return None
+    return plain.place if _WORST_CASES.issuperset(beside.values()) else None

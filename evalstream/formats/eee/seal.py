@@ -23,7 +23,8 @@ from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import fast
+from evalstream.parsing.json import fast_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.schema import ES201
 
 MEMBER: Final = "detailed_evaluation_results"
@@ -191,12 +192,7 @@ def _is_there(path: str) -> bool:
 
 def _new(head: bytes) -> dict[str, Any]:
     """Return the members of an aggregate that the first row gives."""
-    try:
-        row = fast(head.partition(b"\n")[0])
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        return {}
+    row = object_or_empty(fast_or_none(head.partition(b"\n")[0]))
     return {key: row[key] for key in KNOWN_OF_ROWS if isinstance(row.get(key), str)}
 
 

@@ -194,10 +194,7 @@ class SourceCheck:
     def _compare_rows(self, log: SourceLog, path: str) -> None:
         for line, offset, text in every_row(path, self._options):
             STOPPING.check()
-            try:
-                row = json.fast(text)
-            except ValueError:
-                row = None
+            row = json.fast_or_none(text)
             if not isinstance(row, dict):
                 self._left["they cannot be read"] += 1
                 continue

@@ -108,11 +108,8 @@ class SourceStore:
 
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
+        self.close = self._table.close
         self.count = 0
-
-    def close(self) -> None:
-        """Delete the file."""
-        self._table.close()
 
     def add(self, sample: SourceSample, due: int) -> None:
         """Keep a sample; `due` has a bit for each result that a row of it should score."""

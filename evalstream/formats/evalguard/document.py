@@ -34,7 +34,14 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing import yaml
-from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, fast, shorten, type_name
+from evalstream.parsing.json import (
+    UTF8_MARK,
+    SyntaxIssue,
+    blank_values,
+    fast_or_none,
+    shorten,
+    type_name,
+)
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.yaml_scalars import INVALID, Mark, settle_scalars
@@ -90,7 +97,8 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     is_named_json = file.path.lower().endswith(JSON_ENDING)
     if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
-    is_json = is_named_json or _is_sound_json(text)
+    # libyaml rejects some valid JSON.
+    is_json = is_named_json or isinstance(fast_or_none(text), dict)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
     blank_values(reading.value, reading.replaced)
@@ -116,14 +124,6 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
         return kind.format != NAME and not is_kept
     found = whole.document
     return _kind(file, found if isinstance(found, dict) else None) is None
-
-
-def _is_sound_json(text: bytes) -> bool:
-    """Return whether a text that may be YAML is valid JSON, some of which libyaml rejects."""
-    try:
-        return isinstance(fast(text), dict)
-    except ValueError:
-        return False
 
 
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:

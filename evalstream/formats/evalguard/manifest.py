@@ -24,7 +24,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import fast, pointer
+from evalstream.parsing.json import fast_or_none, pointer
 
 ALGORITHM: Final = "sha256"
 
@@ -71,10 +71,7 @@ def sealed_folder(folder: str) -> SealedText:
 def _is_foreign(text: bytes | None) -> bool:
     if not text:
         return False
-    try:
-        value = fast(text)
-    except ValueError:
-        return True
+    value = fast_or_none(text)
     return not isinstance(value, dict) or value.keys() != {"algorithm", "documents"}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
@@ -27,7 +27,7 @@ from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules import results
 from evalstream.formats.harpia.values import iterate_numbers
-from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
+from evalstream.formats.harpia.views import Input, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple, replace
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from evalstream.model.sample_record import GroupLabel, SampleRow
     from evalstream.stats.sketch import RowFigures
 
+T = TypeVar("T")
+
 AS_ARRAY: Final = "the log is one JSON array; write each record on a line of its own"
 
 ABOUT_OUTPUT: Final = (results.HAR201, results.HAR202)
@@ -61,11 +63,12 @@ MISSING: Final = (
 
 
 class ReadDocument(NamedTuple):
-    """A document that was read: its value and its bytes.
+    """A document that was read: its name in reports, its value and its bytes.
 
     `replaced` holds the pointers of numbers that are not finite, whose values are substitutes.
     """
 
+    name: str
     value: Any
     text: bytes
     replaced: frozenset[str | None]
@@ -82,9 +85,13 @@ def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSumm
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("records can be routed only from a log, and no log was given")
     documents = DocumentCheck(run, options, show, load_catalogue(NAME))
-    read = _input(documents, run.inputs)
+    read = _view(documents, _document(documents, run.inputs, INPUT), view_input, about_input.RULES)
+    asked = None if read is None else read.metrics
     output = _document(documents, run.aggregate, OUTPUT)
-    scores = _scores(documents, output, read)
+    outcome = _view(
+        documents, output, lambda one: compare_metrics(view_claims(one), asked), ABOUT_OUTPUT
+    )
+    scores = None if outcome is None else outcome.claims
     document, replaced = (None, frozenset()) if output is None else (output.value, output.replaced)
     digits = None if output is None else read_decimals(output.text)
     if run.rows is None:
@@ -167,49 +174,27 @@ def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
     return summary
 
 
-def _input(documents: DocumentCheck, path: str | None) -> Input | None:
-    document = _document(documents, path, INPUT)
-    if document is None or path is None:
+def _view(
+    documents: DocumentCheck,
+    document: ReadDocument | None,
+    view: Callable[[Any], T],
+    rules: Sequence[Rule],
+) -> T | None:
+    """Return the view of a document, which rules check, None for one that is nested too deep."""
+    if document is None:
         return None
     try:
-        read = view_input(document.value)
-        _check_rules(documents, path, document, about_input.RULES, read)
+        seen = view(document.value)
+        for rule in rules:
+            # A rule that fails on a deep document reports nothing of it.
+            for violation in list(rule.apply(seen)):
+                if violation.pointer not in document.replaced:
+                    documents.note(violation, document.name)
     except RecursionError:
-        _too_deep(documents, path)
+        name, reason = document.name, "nested too deep to be checked"
+        documents.refuse(ES113.violation(reason), name, f"{name} is {reason}")
         return None
-    return read
-
-
-def _scores(
-    documents: DocumentCheck, document: ReadDocument | None, read: Input | None
-) -> list[Score] | None:
-    path = documents.run.aggregate
-    if document is None or path is None:
-        return None
-    try:
-        claims = view_claims(document.value)
-        outcome = compare_metrics(claims, None if read is None else read.metrics)
-        _check_rules(documents, path, document, ABOUT_OUTPUT, outcome)
-    except RecursionError:
-        _too_deep(documents, path)
-        return None
-    return claims
-
-
-def _check_rules(
-    documents: DocumentCheck, path: str, document: ReadDocument, rules: tuple[Rule, ...], seen: Any
-) -> None:
-    for rule in rules:
-        # A rule that fails on a deep document reports nothing of it.
-        for violation in list(rule.apply(seen)):
-            if violation.pointer not in document.replaced:
-                documents.note(violation, printable(path))
-
-
-def _too_deep(documents: DocumentCheck, path: str) -> None:
-    name = printable(path)
-    reason = "nested too deep to be checked"
-    documents.refuse(ES113.violation(reason), name, f"{name} is {reason}")
+    return seen
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocument | None:
@@ -233,7 +218,7 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocu
         return None
     else:
         replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
-        return ReadDocument(parsed.value, text.removeprefix(UTF8_MARK), replaced)
+        return ReadDocument(name, parsed.value, text.removeprefix(UTF8_MARK), replaced)
     documents.refuse(ES005.violation(message), name, f"{name}: {message}")
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Any, Final
 
 from xxhash import xxh64_hexdigest
@@ -18,11 +17,10 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleRow
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_texts, parse_or_none
 from evalstream.stats import sample_digests
-from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.run_samples import RunSamples
 
 MOST_PARAMETERS: Final = 80
@@ -86,7 +84,9 @@ class RecordSamples:
             if label is None:
                 label = GroupLabel(None, metric.id, metric_text(metric, path))
                 self._labels[key] = label
-            yield label, _make_sample(row, score) if certain else row
+            is_right = score if isinstance(score, bool) else None
+            scored = sample_digests.score_sample(row, score, is_right)
+            yield label, scored if certain else row
 
     def _with_missing(self, metric: InputMetric, scores: Scores) -> Scores:
         """Return the scores of a result; where it is null, the earlier ones of the metric, null."""
@@ -137,17 +137,6 @@ def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered 
             yield None
         else:
             yield Answered(sample, responses.get(sample), True, record)
-
-
-def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
-    """Return a sample with a score; true and false also say whether the answer is right."""
-    number = as_float(score)
-    if number is None or not isfinite(number):
-        return row
-    flags = SampleFlag(0)
-    if isinstance(score, bool):
-        flags = SampleFlag.RIGHT if score else SampleFlag.WRONG
-    return row._replace(score=number, flags=int(flags))
 
 
 def _digests(instance: Mapping[str, Any]) -> sample_digests.InputDigests | None:

@@ -28,7 +28,7 @@ from evalstream.formats.helm.requests import METRICS, OF_REFERENCES, iterate_spe
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
-from evalstream.formats.helm.windows import OF_TOKENS
+from evalstream.formats.helm.tokens import OF_TOKENS
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim

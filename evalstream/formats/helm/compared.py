@@ -73,10 +73,6 @@ class EntrySamples:
         self._collector = sample_digests.SampleCollector(samples)
         self._inputs = SpillTable(_INPUTS)
 
-    def close(self) -> None:
-        """Delete the stored digests of the requests."""
-        self._inputs.close()
-
     def add_input(self, request: Request) -> None:
         """Keep the digests of what a request asks, for the entry of its instance."""
         shown = sample_digests.InputDigests(request.text, request.correct, request.choices)

@@ -19,7 +19,7 @@ from evalstream.engine.log_reading import (
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.formats.helm import choices, requests, windows
+from evalstream.formats.helm import requests, tokens
 from evalstream.formats.helm.adapter import describe_adapter, list_settings
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
@@ -79,7 +79,7 @@ class RunReader:
     def scored(self) -> Sequence[str]:
         """The metrics whose scores follow from requests."""
         if self.is_windowed:
-            return (*windows.OF_TOKENS, *requests.TOLD)
+            return (*tokens.OF_TOKENS, *requests.TOLD)
         if self.adapter.get("output_mapping_pattern"):
             return ()
         return requests.find_scored(self.run_spec, (one.name.name for one in self.claimed or ()))
@@ -92,12 +92,12 @@ class RunReader:
     @property
     def is_windowed(self) -> bool:
         """Whether an instance has several requests and entries."""
-        return self.adapter.get("method") == windows.WINDOWED
+        return self.adapter.get("method") == tokens.WINDOWED
 
     @property
     def is_by_likelihood(self) -> bool:
         """Whether the most likely reference is the answer to an instance."""
-        return text_or_none(self.adapter.get("method")) in choices.BY_LIKELIHOOD
+        return text_or_none(self.adapter.get("method")) in tokens.BY_LIKELIHOOD
 
     def read_statistics(self, path: str) -> None:
         """Read the statistics of the run."""
@@ -174,7 +174,7 @@ class RunReader:
         loaded = library() if self._is_quick and self._samples is None else None
         take = partial(self._take_requests, name)
         has_tokens = self.is_windowed or self.is_by_likelihood
-        kept = windows.KEPT_WITH_TOKENS if has_tokens else requests.KEPT
+        kept = tokens.KEPT_WITH_TOKENS if has_tokens else requests.KEPT
         scanner = None if loaded is None else KeepingScanner(loaded, kept, take)
         members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes, scanner)
         for element in _iterate_elements(members, parts):
@@ -236,9 +236,9 @@ class RunReader:
             perturbation, one.train_trial_index, None, *splits, references
         )
         if self.is_windowed:
-            scores = windows.score_window(one)
+            scores = tokens.score_window(one)
         elif self.is_by_likelihood:
-            scores = choices.measure_reference(one)
+            scores = tokens.measure_reference(one)
         else:
             scores = requests.score_again(one, self.scored)
         return encode_name(str(instance.id)), kind, number, line, column, scores

@@ -81,6 +81,7 @@ class HelmSource:
         self.stated_of_run: Stated = {}
         self._scenario = member(run_spec, "scenario_spec")
         self._table = SpillTable(_TABLES)
+        self.close = self._table.close
         try:
             self._add_entries()
             is_early = any(name.endswith(f" on {self._dataset}") for name in wanted.names)
@@ -121,10 +122,6 @@ class HelmSource:
     def find_part(self, _name: str) -> str | None:
         """Return "": rows do not say which request of an instance they are about."""
         return ""
-
-    def close(self) -> None:
-        """Delete the stored facts about the entries."""
-        self._table.close()
 
     def _add_entries(self) -> None:
         """Keep the scores and the tokens of the first entry of each id."""

@@ -8,8 +8,8 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.choices import differs, score_choices
 from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS, Instance, Name
+from evalstream.formats.helm.tokens import differs, score_choices
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.data_class import NamedTuple
 

@@ -17,7 +17,7 @@ from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import FAST_DEPTH, fast, is_finite
+from evalstream.parsing.json import FAST_DEPTH, fast, fast_or_none, is_finite
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.parsing.schema_errors import Validator
@@ -148,8 +148,5 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
 
 def _parse_sound(text: bytes, schema: Validator) -> dict[str, Any] | None:
     """Return an object that is free of defects of JSON and of its schema, else None."""
-    try:
-        value = fast(text)
-    except ValueError:
-        return None
+    value = fast_or_none(text)
     return value if isinstance(value, dict) and is_finite(value) and fits(schema, value) else None

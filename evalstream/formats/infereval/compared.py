@@ -209,10 +209,7 @@ def _items(document: RereadDocument, options: Options) -> Iterator[Element]:
 
 
 def _read_answer(text: bytes) -> Answered | None:
-    try:
-        item = json.fast(text)
-    except ValueError:
-        return None
+    item = json.fast_or_none(text)
     if not isinstance(item, dict):
         return None
     return Answered(item.get("id"), item.get("model_verdict"), True, item)

@@ -20,7 +20,8 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import UTF8_MARK, fast
+from evalstream.parsing.json import fast_or_none
+from evalstream.parsing.json_values import object_or_empty, parse_or_none
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
 from evalstream.parsing.object_splitter import ObjectSplitter
 
@@ -148,25 +149,17 @@ def outline(path: str, wanted: str) -> dict[str, Any]:
             had_begun = members.has_begun
             members.feed(piece)
             if members.has_begun and not had_begun:
-                found = _parse_text(members.envelope().text + b"}")
+                found = object_or_empty(fast_or_none(members.envelope().text + b"}"))
                 if wanted in found:
                     return found
     members.end()
-    return _parse_text(members.envelope().text)
+    return object_or_empty(fast_or_none(members.envelope().text))
 
 
 def whole_document(path: str) -> Any:
     """Return a document as an object, or an empty one. Raises OSError and CannotCheck."""
     with closing(RereadDocument(path)) as document:
-        return _parse_text(document.whole().removeprefix(UTF8_MARK))
-
-
-def _parse_text(text: bytes) -> dict[str, Any]:
-    try:
-        value = fast(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        return object_or_empty(parse_or_none(document.whole()))
 
 
 def comes_once(path: str) -> bool:

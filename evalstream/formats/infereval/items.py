@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -32,19 +31,9 @@ from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
-from evalstream.parsing.json import (
-    FAST_DEPTH,
-    UTF8_MARK,
-    Parsed,
-    SyntaxIssue,
-    blank_values,
-    fast,
-    is_finite,
-    member,
-)
+from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, blank_values, member
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.object_splitter import Envelope
-from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules import syntax
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_object
 
@@ -81,7 +70,7 @@ def parse_envelope(envelope: Envelope, max_depth: int) -> ObjectReading:
 
 def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> Parsed:
     """Read an item whose first byte is at an offset and a position of the document."""
-    parsed, move = parse_exactly(text, max_depth), partial(move_behind, start)
+    parsed, move = parse_document(text, max_depth), partial(move_behind, start)
     issues = [_move_issue(one, (one.offset or 0) + offset, move) for one in parsed.issues]
     return parsed._replace(issues=issues)
 
@@ -127,8 +116,6 @@ class ItemPass:
         options = documents.options
         self._documents, self._evaluation = documents, evaluation
         self._depth = options.max_depth
-        # The exact parser enforces a limit of nesting below that of the fast parser.
-        self._is_shallow = options.max_depth < FAST_DEPTH
         self._schema = item_validator(EVALUATION, options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
@@ -225,11 +212,6 @@ class ItemPass:
         return ItemSamples(samples, request, self._evaluation)
 
     def _read(self, element: Element) -> Parsed:
-        if element.whole and not self._is_shallow:
-            with suppress(ValueError):
-                value = fast(element.text)
-                if is_finite(value):
-                    return Parsed(value, readable=True, issues=[])
         start = Position(element.line, element.column)
         return read_item(element.text, element.offset, start, self._depth)
 

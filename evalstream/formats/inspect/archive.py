@@ -97,11 +97,8 @@ class Archive:
         self.unexplained = self.unpacked = 0
         self.count = 0
         self._table = SpillTable(_TABLES)
+        self.close = self._table.close
         self.end: ArchiveEnd | None = None
-
-    def close(self) -> None:
-        """Delete the stored directory."""
-        self._table.close()
 
     def open(self) -> bool:
         """Read the central directory, and tell whether there is one."""

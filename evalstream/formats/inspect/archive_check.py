@@ -77,12 +77,9 @@ class ArchiveCheck:
         self._source = source
         self._check = MemberCheck(log, source)
         self._archive = self._check.archive
+        self.close = self._archive.close
         self.has_summaries = False
         self._has_parts = False
-
-    def close(self) -> None:
-        """Delete the stored directory of the archive."""
-        self._archive.close()
 
     def view(self) -> LogView | None:
         """Check the archive, and return the log without its samples, None if it has none."""

@@ -52,10 +52,8 @@ class LogSamples:
         """Add a sample, by its number or line and its byte offset in the log."""
         value = sample.value
         row = sample_digests.record_sample(
-            self._request, value.get("id"), _input(sample), line, offset
+            self._request, value.get("id"), _input(sample), line, offset, value
         )
-        if self._request.cluster is not None:
-            row = row._replace(cluster=sample_digests.read_cluster(self._request, value))
         self._collector.add(row, self._iterate_scores(sample))
 
     def _iterate_scores(self, sample: SampleView) -> Iterator[tuple[GroupLabel, float, SampleFlag]]:

@@ -47,7 +47,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import object_items, objects, to_number
+from evalstream.parsing.json_values import object_items, object_or_empty, objects, to_number
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
 
@@ -77,6 +77,7 @@ class InspectSource:
         self._read = read
         self.models = _models(text_or_none(self._log.eval.get("model")), None)
         self._reduced = SpillTable(_TABLE)
+        self.close = self._reduced.close
         try:
             self._reduced.change(
                 "INSERT INTO reduction (id, scorer, value) VALUES (?, ?, ?)", _reductions(reduced)
@@ -105,10 +106,6 @@ class InspectSource:
     def find_part(self, _name: str) -> str | None:
         """Return the epoch where there is only one; names do not say it."""
         return "1" if self._log.epochs == 1 else None
-
-    def close(self) -> None:
-        """Delete the reduced scores."""
-        self._reduced.close()
 
     def _sample(self, place: str, view: SampleView) -> SourceSample:
         value = view.value
@@ -332,8 +329,7 @@ def _envelope(path: str, options: Options) -> dict[str, Any]:
     if members.issue is not None or not envelope.is_whole:
         reason = members.issue.message if members.issue else "it is too large without its samples"
         raise CannotCheck(f"it cannot be read: {reason}")
-    found = _value(envelope.text, path)
-    return found if isinstance(found, dict) else {}
+    return object_or_empty(_value(envelope.text, path))
 
 
 def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:

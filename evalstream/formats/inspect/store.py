@@ -84,15 +84,12 @@ class LogStore:
 
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
+        self.close = self._table.close
         self.count = 0
         self.failed = self.invalid = 0
         self._summarised = bytearray()
         self._ahead: Iterator[tuple[int, SampleFacts]] = iter(())
         self._has_repeated = self._is_indexed = False
-
-    def close(self) -> None:
-        """Delete the file."""
-        self._table.close()
 
     def add(self, facts: SampleFacts) -> None:
         """Keep a sample."""

@@ -28,14 +28,11 @@ from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, find_contradictions
-from evalstream.formats.lm_eval.rules.row_contradictions import (
-    find_missing_examples,
-    find_row_contradictions,
-)
+from evalstream.formats.lm_eval.rules.samples import find_missing_examples, find_row_contradictions
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, iterate_patterns, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
-from evalstream.formats.lm_eval.written_numbers import as_written
+from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.io.beginning import read_beginning
 from evalstream.io.names import Exclusion, is_remote, printable
 from evalstream.io.progress import Progress
@@ -310,8 +307,7 @@ def _data(results: Results, task: str) -> list[Any]:
 
 def _version(results: Results | None) -> str | None:
     """Return the release of the harness that wrote the results, None if they do not say it."""
-    found = None if results is None else results.document.get("lm_eval_version")
-    return found if isinstance(found, str) else None
+    return None if results is None else text_or_none(results.document.get("lm_eval_version"))
 
 
 def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
 from typing import Any
 
 from evalstream.engine.row_lookup import RowPlaces, find_objects
@@ -13,7 +12,7 @@ from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
+from evalstream.model.sample_record import GroupLabel, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -35,15 +34,14 @@ def iterate_samples(
 ) -> Iterator[tuple[GroupLabel, SampleRow]]:
     """Yield a sample for each metric of a row; values that are not `certain` are not known."""
     shown = digests(row) if certain else None
-    sample = sample_digests.record_sample(request, row.get("doc_id"), shown, line, offset)
-    sample = sample._replace(
-        prompt=sample_digests.text_digest(hashed_prompt(row)),
-        cluster=sample_digests.read_cluster(request, row, shown),
-    )
+    sample = sample_digests.record_sample(request, row.get("doc_id"), shown, line, offset, row)
+    sample = sample._replace(prompt=sample_digests.text_digest(hashed_prompt(row)))
     name = row.get("filter", "")
     for metric, value in iterate_metrics(row):
         label = GroupLabel(None, name if isinstance(name, str) else "", metric)
-        yield label, _make_sample(sample, value) if certain else sample
+        is_right = bool(value) if value in (0, 1) else None
+        scored = sample_digests.score_sample(sample, value, is_right)
+        yield label, scored if certain else sample
 
 
 def digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None:
@@ -136,17 +134,3 @@ def _read_answer(row: Mapping[str, Any]) -> Answered:
     given = row.get("filtered_resps")
     only = given[0] if isinstance(given, list) and len(given) == 1 else given
     return Answered(row.get("doc_id"), only, True, row)
-
-
-def _make_sample(sample: SampleRow, value: Any) -> SampleRow:
-    """Return a sample with a score; 1 and 0 also say whether the answer is right."""
-    if not isinstance(value, (bool, int, float)):
-        return sample
-    try:
-        number = float(value)
-    except OverflowError:
-        return sample
-    if not isfinite(number):
-        return sample
-    flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(number, SampleFlag(0))
-    return sample._replace(score=number, flags=int(flags))

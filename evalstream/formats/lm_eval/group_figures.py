@@ -15,7 +15,7 @@ from typing import Any, Final
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.scoring_plan import find_aggregation, left_open
 from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
-from evalstream.formats.lm_eval.written_numbers import as_decimal, is_same_value, show_value
+from evalstream.formats.lm_eval.written_values import as_decimal, is_same_value, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer

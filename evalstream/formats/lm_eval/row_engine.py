@@ -30,7 +30,7 @@ from evalstream.formats.lm_eval.rules.rows import (
     row_structure,
 )
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
-from evalstream.formats.lm_eval.written_numbers import as_written
+from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation

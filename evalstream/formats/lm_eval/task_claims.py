@@ -20,7 +20,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     find_aggregation,
 )
 from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, TaskFigure, with_results
-from evalstream.formats.lm_eval.written_numbers import as_decimal, show_value
+from evalstream.formats.lm_eval.written_values import as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argument
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals
 from evalstream.formats.lm_eval.metric_values import MetricValues
+from evalstream.formats.lm_eval.written_values import MODEL_ARGUMENTS, read_argument
 from evalstream.model.data_class import DataClass, NamedTuple
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import pointer, text_or_none
 from evalstream.parsing.json_values import (
     holds_double,
     is_number,
@@ -174,8 +174,7 @@ class Results(DataClass, frozen=True):
     @property
     def model(self) -> str | None:
         """The name of the model, None if it is not said."""
-        found = self.document.get("model_name")
-        return found if isinstance(found, str) else None
+        return text_or_none(self.document.get("model_name"))
 
     @property
     def named_model(self) -> str | None:

@@ -182,10 +182,10 @@ class RunReader:
             self._outcome(path, value)
         elif kind == DETAILS:
             found.details = path, value
-            self.note(about_documents.check_details(path, value))
+            self.note(about_documents.check_entries(path, value, about_documents.DETAIL, "details"))
         elif kind == GROUPS:
             found.groups.append((path, value))
-            self.note(about_documents.check_group_members(path, value))
+            self.note(about_documents.check_entries(path, value, about_documents.GROUP, "a group"))
         else:
             message = "the settings of a run hold nothing that can be checked"
             name = printable(path)

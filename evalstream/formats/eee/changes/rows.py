@@ -13,7 +13,7 @@ from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, O
 from evalstream.model.changes import NULL_DROPPED, Applied, ChangeKind, make_applied
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing import json_tree
-from evalstream.parsing.json import fast, pointer, resolve, text_or_none
+from evalstream.parsing.json import fast_or_none, pointer, resolve, text_or_none
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
 
 
@@ -256,10 +256,7 @@ def keep_in_metadata(splices: json_tree.Splices, kept: Mapping[str, str]) -> Non
 
 def read_evaluation_id(line: bytes) -> str | None:
     """Return the evaluation_id of a row, None for none and for a line that is not a row."""
-    try:
-        return text_or_none(resolve(fast(line), ("evaluation_id",)))
-    except ValueError:
-        return None
+    return text_or_none(resolve(fast_or_none(line), ("evaluation_id",)))
 
 
 def refuse_another_id(found: str | None, wanted: str, foreign: str | None) -> None:

@@ -52,34 +52,22 @@ def bind_migration(target: str, values: Mapping[str, Any]) -> partial[EeeMigrati
     return partial(EeeMigration, target=target, supplied=supplied)
 
 
-class EeeMigration:
+class EeeMigration(AggregateMigration):
     """The migration of one run.
 
-    `needs` is what the aggregate lacks and what is not supplied, `refusal` why the run belongs
-    nowhere. Raises ValueError for an aggregate that cannot be migrated.
+    `refusal` says why the run belongs nowhere. Raises ValueError for an aggregate that cannot be
+    migrated.
     """
 
     def __init__(self, text: bytes, path: str, target: str, supplied: Supplied) -> None:
-        self._aggregate = AggregateMigration(text, target, supplied)
-        self._text, self._target, self._supplied = text, target, supplied
+        super().__init__(text, target, supplied)
         collection = supplied.find_collection(path) or read_collection(path)
-        needs = list(self._aggregate.needs)
         if collection is None:
-            needs.append(Need("the collection is not known from the path", "--collection NAME"))
-        self.needs = tuple(needs)
-        place = None if collection is None else self._aggregate.place(collection)
+            need = Need("the collection is not known from the path", "--collection NAME")
+            self.needs = (*self.needs, need)
+        place = None if collection is None else self.place(collection)
         self.refusal = place if isinstance(place, str) else None
         self._place = place if isinstance(place, TargetPlace) else None
-
-    @property
-    def is_migrated(self) -> bool:
-        """Whether it is the result of such a migration."""
-        return self._aggregate.is_migrated
-
-    @property
-    def version(self) -> str:
-        """The version of the source."""
-        return self._aggregate.version
 
     @property
     def algorithms(self) -> Sequence[str]:
@@ -93,14 +81,13 @@ class EeeMigration:
 
     def rewriter(self, first: bytes) -> BlockRewriter:
         """Return what migrates blocks of rows, whose first line is given."""
-        aggregate, supplied = self._aggregate, self._supplied
         return RowRewriter(
             RowMigration(
                 self._target,
-                aggregate.evaluation_id,
-                aggregate.result_ids,
-                supplied.decisions,
-                supplied.rehash,
+                self.evaluation_id,
+                self.result_ids,
+                self._supplied.decisions,
+                self._supplied.rehash,
                 read_evaluation_id(first),
             )
         )
@@ -110,9 +97,9 @@ class EeeMigration:
 
         Raises ValueError where they cannot be rows.
         """
-        if self._aggregate.inline_samples is None:
+        if self.inline_samples is None:
             return None
-        made = InlineSamples(self._aggregate, self._target, self._supplied.decisions).rows()
+        made = InlineSamples(self, self._target, self._supplied.decisions).rows()
         if self._document.claim("checksum") is not None:
             raise AggregateRefused(SEALED_ELSEWHERE)
         wrong = _wrong_total(self._document, made.rows)
@@ -145,14 +132,11 @@ class EeeMigration:
         # A seal of the source is right: `wrong_seal` has compared it.
         has_seal = None not in (self._document.checksum, self._document.claim("total_rows"))
         origin = Source(source, sha256, rows_sha256, None if seal is None else has_seal)
-        return self._aggregate.migrate(origin, None if seal is None else NewSeal(*seal))
+        return self.migrate(origin, None if seal is None else NewSeal(*seal))
 
     @cached_property
     def _document(self) -> Aggregate:
-        document: Any = json.loads(self._text.removeprefix(UTF8_MARK))
-        if not isinstance(document, dict):
-            raise AggregateRefused("the aggregate is not a JSON object")
-        return Aggregate(document)
+        return Aggregate(json.loads(self.text))
 
 
 def wrong_seal(

@@ -32,7 +32,7 @@ from evalstream.formats.eee.score_scale import (
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.json_values import object_or_empty, parse_or_none
 from evalstream.rules.base import RowCheck, declare_rule
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.rounding import agrees, as_float
@@ -177,8 +177,7 @@ def _read_metrics(row: Row) -> Mapping[str, Any] | None:
     """Return the scores of a sample by metric, as the converter of lm-eval keeps them, or None."""
     kept = member(row.get("metadata"), "lm_eval_metrics")
     if kept.__class__ is str:
-        found = parse_or_none(kept.encode("utf-8", "surrogatepass"))
-        return found if isinstance(found, dict) else {}
+        return object_or_empty(parse_or_none(kept.encode("utf-8", "surrogatepass")))
     return kept if isinstance(kept, dict) else None
 
 

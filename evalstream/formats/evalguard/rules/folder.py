@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.formats.evalguard.format import (
@@ -224,8 +225,8 @@ def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:
         if not isinstance(operation, dict):
             yield EVG211.violation(f"the endpoint GET {endpoint} is missing", "/paths")
             continue
-        listed = (*_items(paths[path]), *_items(operation))
-        parameters = [_resolve_parameter(api, one) for one in listed]
+        held = (list_or_empty(holder.get("parameters")) for holder in (paths[path], operation))
+        parameters = [_resolve_parameter(api, one) for one in chain.from_iterable(held)]
         if None not in parameters:
             yield from _missing_parameters(endpoint, names, parameters, path)
 
@@ -241,11 +242,6 @@ def _missing_parameters(
         elif (endpoint, name) in REQUIRED and given[name].get("required") is not True:
             message = f"the query parameter {name} of GET {endpoint} is not required"
             yield EVG211.violation(message, place)
-
-
-def _items(holder: Mapping[str, Any]) -> list[Any]:
-    found = holder.get("parameters")
-    return found if isinstance(found, list) else []
 
 
 def _resolve_parameter(api: Mapping[str, Any], parameter: Any) -> Mapping[str, Any] | None:

@@ -9,12 +9,12 @@ from itertools import cycle
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
-from evalstream.formats.helm.choices import score_choices
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
 from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
+from evalstream.formats.helm.tokens import score_choices
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun

@@ -9,11 +9,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from evalstream.formats.lm_eval.call_arguments import (
-    MODEL_ARGUMENTS,
-    list_arguments,
-    parse_argument,
-)
 from evalstream.formats.lm_eval.format import results_time
 from evalstream.formats.lm_eval.harness_tasks import list_plain_members
 from evalstream.formats.lm_eval.response_filters import needs_code
@@ -30,7 +25,12 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ROLLING,
 )
 from evalstream.formats.lm_eval.views import ListedMetric, Results, is_function
-from evalstream.formats.lm_eval.written_numbers import as_decimal
+from evalstream.formats.lm_eval.written_values import (
+    MODEL_ARGUMENTS,
+    as_decimal,
+    list_arguments,
+    parse_argument,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json, json_values
 from evalstream.parsing.json import text_or_none

@@ -11,7 +11,7 @@ from evalstream.formats.lm_eval.response_filters import is_known_step, pattern_c
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.views import NO_FILTER, NO_STDERR, Results, TaskFacts, with_results
-from evalstream.formats.lm_eval.written_numbers import show_value
+from evalstream.formats.lm_eval.written_values import show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import type_name
 from evalstream.parsing.json_values import object_or_empty

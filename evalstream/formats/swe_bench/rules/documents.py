@@ -94,14 +94,14 @@ _PREDICTION: Final = (
     _require_text("model_name_or_path", str, type(None)),
     _require_text("model_patch", str, type(None)),
 )
-_DETAIL: Final = (
+DETAIL: Final = (
     _require_flag("resolved", is_needed=False),
     *(
         MemberRequirement(key, "a number from 0 on", is_amount, {"minimum": 0}, is_needed=False)
         for key in ("cost", "api_calls")
     ),
 )
-_GROUP: Final = tuple(_require_count(key, is_needed=True) for key in ("resolved", "total"))
+GROUP: Final = tuple(_require_count(key, is_needed=True) for key in ("resolved", "total"))
 
 
 def _check(
@@ -147,28 +147,18 @@ def check_results(lists: Lists) -> Iterable[PlacedInFile]:
     return chain(malformed, _find_repeated_ids(lists, lists.value))
 
 
-def check_details(path: str, details: Mapping[str, Any]) -> Iterator[PlacedInFile]:
-    """Yield the details of instances that are malformed."""
-    return _check_each(path, details, _DETAIL, "details")
-
-
-def check_group_members(path: str, groups: Mapping[str, Any]) -> Iterator[PlacedInFile]:
-    """Yield the groups of instances that are malformed."""
-    return _check_each(path, groups, _GROUP, "a group")
-
-
 def check_metadata(path: str, metadata: Any) -> Iterator[PlacedInFile]:
     """Yield the members of a submission's metadata that are malformed."""
     if isinstance(metadata, dict):
         # Metadata of 2024 have their members outside of `info`.
         shown = {key: one for key, one in metadata.items() if key == "info" and one is not None}
-        yield from _check_each(path, shown, (), "info")
+        yield from check_entries(path, shown, (), "info")
     elif metadata is not None:
         message = f"metadata must be an object, not {type_name(metadata)}"
         yield PlacedInFile(path, SWE101.violation(message, "", found=metadata))
 
 
-def _check_each(
+def check_entries(
     path: str, values: Mapping[str, Any], requirements: Sequence[MemberRequirement], noun: str
 ) -> Iterator[PlacedInFile]:
     """Yield the values of an object that are no objects or have malformed members; null is none."""

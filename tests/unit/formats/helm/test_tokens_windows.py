@@ -7,7 +7,7 @@ import msgspec
 from each import each
 
 from evalstream.formats.helm.requests import PlainRequest
-from evalstream.formats.helm.windows import OF_TOKENS, score_window
+from evalstream.formats.helm.tokens import OF_TOKENS, score_window
 
 FIRST, WORD, BYTES = ("", 0.0), (" stone", -0.5), ("bytes:\\xe2\\x80", -1.5)
 

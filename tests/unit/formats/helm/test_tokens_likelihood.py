@@ -14,8 +14,8 @@ from each import each
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.formats.helm.choices import measure_reference, score_choices
 from evalstream.formats.helm.requests import PlainRequest
+from evalstream.formats.helm.tokens import measure_reference, score_choices
 from evalstream.model.report import Report
 
 METRICS = ("exact_match", "max_prob")

@@ -1,6 +1,6 @@
-"""Numbers as the harness writes them.
+"""Numbers as the harness writes them, and arguments of the model as it reads them.
 
-Those that are not finite stand there as Python spells them: `save_results_aggregated` and
+Numbers that are not finite stand there as Python spells them: `save_results_aggregated` and
 `save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
 NaN, Infinity and -Infinity. JSON does not allow them.
 """
@@ -8,13 +8,14 @@ NaN, Infinity and -Infinity. JSON does not allow them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from math import inf, isfinite, nan
 from typing import Any, Final
 
 from evalstream.model.finding import PlacedViolation, Severity
 from evalstream.parsing.json import replace_value
-from evalstream.parsing.json_values import is_number
+from evalstream.parsing.json_values import is_number, object_or_empty
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
 
@@ -59,3 +60,35 @@ def show_value(value: Any) -> Any:
 def is_same_value(one: Any, other: Any) -> bool:
     """Tell whether two figures are the same; NaN is the same as NaN."""
     return bool(one == other) or (one != one and other != other)  # noqa: PLR0124
+
+
+MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The arguments that name a model, the one that counts first."""
+
+
+def read_argument(given: Any, name: str) -> str | None:
+    """Return the text of an argument as the harness reads it for a name, None without it."""
+    if isinstance(given, dict):
+        return str(given[name]) if name in given else None
+    if isinstance(given, str) and f"{name}=" in given:
+        return given.split(f"{name}=")[1].partition(",")[0]
+    return None
+
+
+def list_arguments(given: Any) -> Mapping[str, Any]:
+    """Return all arguments; of one that stands twice the last."""
+    if not isinstance(given, str):
+        return object_or_empty(given)
+    parts = (part.partition("=") for part in given.split(","))
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def parse_argument(text: Any) -> Any:
+    """Return an argument as the harness reads its text (`handle_arg_string` in its utils)."""
+    if not isinstance(text, str):
+        return text
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    with suppress(ValueError):
+        return float(text)
+    return text
