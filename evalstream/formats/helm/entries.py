@@ -42,14 +42,15 @@ class Form(NamedTuple):
     """Entries that differ in their ids and figures alone: one of them, and the kind of its row.
 
     `places` are those of the values of its statistics, None for one without a value, and `values`
-    is their number; `scores` and `confidence` are the places of those that the store keeps.
+    is their number; `scores` and `confidence` are the places of those that the store keeps, None
+    for a score that is missing.
     """
 
     entry: InstanceEntry
     kind: int
     places: Sequence[int | None]
     values: int
-    scores: Sequence[int]
+    scores: Sequence[int | None]
     confidence: Sequence[int]
 
     @property
@@ -151,7 +152,7 @@ class EntryCollector:
             self._forms.append(form)
 
     def _make_form(self, entry: InstanceEntry) -> Form | None:
-        """Return the form of an entry of single values, None where scores are missing in it."""
+        """Return the form of an entry of single values, None where a score is in it twice."""
         numbers = count()
         places = [next(numbers) if one.count else None for one in entry.stats]
         pairs = [
@@ -160,13 +161,14 @@ class EntryCollector:
             if place is not None
         ]
         scores = self._arrange(entry.names, pairs) or ()
-        if len(scores) > 2 * len(self._scored) or any(map(math.isnan, scores)):
+        if len(scores) > 2 * len(self._scored):
             return None
+        kept = [None if math.isnan(place) else int(place) for place in scores]
         confidence = [places[at] for at in _find_confidence(entry.names)]
         known = [place for place in confidence if place is not None]
         kind = self._make_row(entry, 0, None)[1]
-        own = (list(map(int, scores)), known if len(known) == len(CONFIDENCE) else ())
-        return Form(entry, kind, places, next(numbers), *own)
+        known = known if len(known) == len(CONFIDENCE) else []
+        return Form(entry, kind, places, next(numbers), kept, known)
 
     def _make_row(self, found: InstanceEntry, line: int, column: int | None) -> RawRow:
         (id_, perturbation, trial), first = found.instance, next(iter(found.names), Name(""))
@@ -207,7 +209,7 @@ class EntryCollector:
                 self._copies.append(form.make_entry(id_, values, at))
             else:
                 copies.append(number)
-            scores = [values[at + place] for place in form.scores]
+            scores = [math.nan if one is None else values[at + one] for one in form.scores]
             known = [values[at + place] for place in form.confidence]
             where = self.count, line, column, _pack(*scores), self._cluster
             confidence = (known[0], int(known[1])) if known else (None, None)
