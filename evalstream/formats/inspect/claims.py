@@ -122,7 +122,7 @@ class ClaimCheck:
         It did so where it replaced scores, before 0.3.252 (score_async in _eval/score.py).
         """
         log, store = self._log, self._log.store
-        if not (store.failed and () < log.release < _RECOUNTED_SINCE):
+        if not (store.failed and log.is_before(_RECOUNTED_SINCE)):
             return False
         names = [results.scorer_in_samples(log, one) for one in log.stated_scorers]
         is_whole = log.results.get("completed_samples") == store.count and bool(names)

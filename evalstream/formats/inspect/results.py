@@ -53,7 +53,7 @@ def reduced_scores(log: LogView, scorer: str, reducer: str | None) -> Iterator[R
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    is_early = () < log.release < _GREATER_SINCE and (reducer or "").startswith("pass_at_")
+    is_early = log.is_before(_GREATER_SINCE) and (reducer or "").startswith("pass_at_")
     to_float = _drop_greater if is_early else score_to_float
     for id_, group in groupby(iterate_counted(log, scorer), key=attrgetter("id")):
         found = list(group)
@@ -80,7 +80,7 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
             yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
 
 
-_RECORDED_SINCE: Final = (0, 3, 124)
+RECORDED_SINCE: Final = (0, 3, 124)
 """The release from which on `inspect score` records events, and keeps the results of others."""
 
 
@@ -90,7 +90,7 @@ def is_scored_later(log: LogView, scorer: str | None) -> bool:
     It declared none. Source: score_async in _eval/score.py of inspect_ai.
     """
     declared = log.declared_scorers
-    return () < log.release < _RECORDED_SINCE and bool(declared) and scorer not in declared
+    return log.is_before(RECORDED_SINCE) and bool(declared) and scorer not in declared
 
 
 def scorer_in_samples(log: LogView, scorer: Any) -> str:
@@ -100,7 +100,7 @@ def scorer_in_samples(log: LogView, scorer: Any) -> str:
     """
     known = log.scorers_in_samples
     name = text_or_none(scorer) or ""
-    if () < log.release < _RECORDED_SINCE:
+    if log.is_before(RECORDED_SINCE):
         later = (f"{name}-{number}" for number in range(len(known), 0, -1))
         name = next((one for one in later if one in known), name)
     return UNNAMED if name not in known and known == [UNNAMED] else name
@@ -132,7 +132,7 @@ def counts_failed(log: LogView, scorer: str) -> bool:
     A scorer gave these before another one failed, or under score_on_error. `inspect score` counts
     all that it gives: where the reductions have such a sample, it did so in earlier releases, too.
     """
-    if not () < log.release < _FAILED_SINCE or not log.store.has_failed_scores(scorer):
+    if not log.is_before(_FAILED_SINCE) or not log.store.has_failed_scores(scorer):
         return True
     listed = {
         row.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.formats.inspect.results import is_scored_later
+from evalstream.formats.inspect.results import RECORDED_SINCE, is_scored_later
 from evalstream.formats.inspect.values import same, score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Severity, Violation
@@ -86,7 +86,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name, score in sample.scores.items()
         if len(list_or_empty(score.get("history"))) != 1
     }
-    is_recent = sample.log and sample.log.release >= _NAMED_SINCE
+    is_recent = sample.release >= _NAMED_SINCE
     if named or (is_recent and sample.events("sample_init")):
         for name in (one for one in scores if one not in named):
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
@@ -99,7 +99,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 # Where an event has the value, only a text is another one.
                 part = next((one for one in others if one != "value"), "value")
                 path = ("history", 0) if later else ()
-                is_later = sample.log and is_scored_later(sample.log, name)
+                log = sample.log if sample.is_before(RECORDED_SINCE) else None
+                is_later = log is not None and is_scored_later(log, name)
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
                     sample.at("scores", name, *path, part),
