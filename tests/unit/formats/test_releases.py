@@ -17,6 +17,7 @@ MEMBERS = {"a": (0, 1), "tasks/*/n": (0, 2), "b/c": (0, 3)}
         ("0.3.40", (0, 3, 40), True),
         ("0.4.10.dev0", (0, 4, 10), False),
         ("0.3.41.dev1+g9ad2119a", (0, 3, 41), False),
+        ("0.16", (0, 16), True),
         ("unknown", (), False),
         (None, (), False),
         (3, (), False),
