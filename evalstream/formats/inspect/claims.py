@@ -164,8 +164,11 @@ class ClaimCheck:
         judged = ResultClaims(self._log, index, result, scores, reason)
         self.has_unnamed = self.has_unnamed or bool(find_silent_metrics(self._log, result))
         for claim, message in judged.judgements():
-            opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
-            kept = opened if is_own and claim.state.holds else claim
+            # Where no scorer is declared, nothing tells how a score without an event came about.
+            is_unsure = self._log.has_unrecorded_scores and not self._log.declared_scorers
+            why = Reason.FORMULA if is_own else Reason.EVIDENCE
+            opened = claim._replace(state=State.OPEN, reason=why.value)
+            kept = opened if (is_own or is_unsure) and claim.state.holds else claim
             self._keep(Judgement(kept, message), INS302)
 
     def _result_scores(self, result: Mapping[str, Any]) -> tuple[results.Scores, bool]:

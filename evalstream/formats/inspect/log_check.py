@@ -39,6 +39,7 @@ from evalstream.formats.inspect.rules.coverage import (
 )
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
+from evalstream.formats.inspect.rules.score_events import INS216
 from evalstream.formats.inspect.rules.scores import ScoreCounts, count_scores, find_unlike
 from evalstream.formats.inspect.rules.usage import late_samples
 from evalstream.formats.inspect.store import LogStore
@@ -87,6 +88,7 @@ class PartTotals:
         self.latest: datetime | None = None
         self.samples_known = True
         self.is_resumed = False
+        self.has_unrecorded_scores = False
         self.shown_release: Release = ()
         self.missing = ""
 
@@ -120,6 +122,7 @@ class PartTotals:
         self.add_end(later.latest)
         self.samples_known = self.samples_known and later.samples_known
         self.is_resumed = self.is_resumed or later.is_resumed
+        self.has_unrecorded_scores = self.has_unrecorded_scores or later.has_unrecorded_scores
         self.shown_release = max(self.shown_release, later.shown_release)
         self.missing = self.missing or later.missing
 
@@ -256,6 +259,8 @@ class LogCheck:
             self._keep(view, element)
         for find in _OF_SAMPLES:
             problems += find(view)
+        if any(one.code == INS216.code and one.severity is not None for one in problems):
+            self.totals.has_unrecorded_scores = True
         number = len(view.attachments)
         self.totals.attachments += number
         if self._digest is not None:
@@ -318,6 +323,7 @@ class LogCheck:
         self.store.flush()
         view.samples_known = self.totals.samples_known
         view.shown_by_samples = self.totals.shown_release
+        view.has_unrecorded_scores = self.totals.has_unrecorded_scores
         note = self.documents.note_all
         note(self._refused_log(view))
         self.store.expect(view.sample_ids or ())

@@ -214,6 +214,7 @@ class LogView(Dated):
     `base` is the JSON Pointer of the part that has no samples, `reductions` the reduced scores with
     the pointer of their list. `samples_known` is False where samples could not be read.
     `shown_by_samples` is the earliest release that can have run these, empty where no member tells.
+    `has_unrecorded_scores` says that they have scores which `inspect score` may have given.
     """
 
     def __init__(self, header: Mapping[str, Any], base: str, store: LogStore) -> None:
@@ -222,6 +223,7 @@ class LogView(Dated):
         self.reductions_at = ""
         self.samples_known = True
         self.shown_by_samples: Release = ()
+        self.has_unrecorded_scores = False
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the log."""

@@ -111,7 +111,9 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             found = message_difference(sample, path, message, expected)
             if found is not None:
                 words = "the events have another message"
-                yield INS212.violation(words, found.at, expected=found.expected, found=found.found)
+                severity = _severity_of(sample, message, found)
+                shown = {"expected": found.expected, "found": found.found}
+                yield INS212.violation(words, found.at, severity=severity, **shown)
                 break
         else:
             if state is None:
@@ -129,6 +131,24 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             )
 
 
+_APART_SINCE: Final = (0, 3, 123)
+"""The release from which on a completion is not the text of the first choice itself.
+
+Source: ModelOutput in model/_model_output.py of inspect_ai.
+"""
+
+
+def _severity_of(sample: SampleView, message: Any, found: MemberDiff) -> Severity | None:
+    """Return that of another message: a warning where a scorer of one's own may have set its text.
+
+    Where it set the completion, early releases changed the first choice, and the message of it.
+    """
+    first = _first_message(sample).get("id")
+    is_text = first is not None and member(message, "id") == first and found.at.endswith("/content")
+    is_early = is_text and sample.is_before(_APART_SINCE) and has_own_scorer(sample.scores)
+    return Severity.WARNING if is_early else None
+
+
 INS212: Final = declare_rule("INS212", record=_outputs)
 
 
@@ -139,7 +159,10 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
-            yield INS215.violation(words, found.at, expected=found.expected, found=found.found)
+            message = dict(enumerate(list_or_empty(sample.value.get("messages")))).get(index)
+            severity = _severity_of(sample, message, found)
+            shown = {"expected": found.expected, "found": found.found}
+            yield INS215.violation(words, found.at, severity=severity, **shown)
 
 
 def _grades(sample: SampleView) -> Iterator[Violation]:

@@ -332,6 +332,51 @@ def test_scores_of_a_later_scoring_have_no_event(tmp_path: Path) -> None:
     assert "failed" in checked(tmp_path, log)
 
 
+def _without_names(log: Log, explanation: str) -> None:
+    """Make the events of scores those of an early release, of another scoring."""
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if event.pop("scorer", None):
+                event["score"] = {**event["score"], "explanation": explanation}
+
+
+def test_scores_of_a_later_scoring_are_open_where_no_scorer_is_declared(tmp_path: Path) -> None:
+    log, _, metrics = log_of("0.3.62")
+    del log["eval"]["scorers"]
+    for sample in log["samples"]:
+        del sample["uuid"]
+    _without_names(log, "by includes")
+    found = checked(tmp_path, log)
+    assert found == {"unconfirmed": 0, "INS216": 4, "INS304": 2, "ES805": 1}
+    metrics["accuracy"]["value"] = 0.1
+    assert checked(tmp_path, log).keys() == {"failed", "INS216", "INS302", "INS304"}
+    # Members of a later release show that it would have recorded them.
+    for sample in log["samples"]:
+        sample["turn_count"] = 1
+    assert "failed" in checked(tmp_path, log)
+
+
+def test_a_later_release_names_only_the_scorers_that_it_adds(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.200")
+    _without_names(log, "")
+    for sample in log["samples"]:
+        score = sample["scores"]["match"]
+        next(one for one in sample["events"] if one["event"] == "score")["score"] = score
+        added = {**sample["events"][-1], "event": "score", "score": score, "scorer": "exact"}
+        sample["events"].append(added)
+        sample["scores"]["exact"] = score
+    log["eval"]["scorers"].append({**scorer, "name": "exact"})
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    log["results"]["scores"].append({**result, "name": "exact", "scorer": "exact"})
+    log["reductions"].append({**reduction, "scorer": "exact"})
+    assert "INS216" not in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"] = {"value": "I", "answer": "5"}
+    assert "INS216" in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"] = log["samples"][0]["scores"]["exact"]
+    log["eval"]["packages"]["inspect_ai"] = "0.3.285"
+    assert checked(tmp_path, log)["INS216"] == 4
+
+
 def test_early_releases_explained_no_wrong_answer_that_is_the_completion(tmp_path: Path) -> None:
     log, scorer, _ = log_of("0.3.62")
     scorer["name"] = "includes"

@@ -999,6 +999,25 @@ def test_scorers_of_the_results_are_known_where_they_are_not_declared(
     assert errors(log, tmp_path) == {"INS218"}
 
 
+@each(
+    ("release", "scorer", "severity"),
+    [("0.3.122", "own", "warning"), ("0.3.122", "match", "error"), ("0.3.123", "own", "error")],
+)
+def test_a_scorer_of_ones_own_may_have_set_the_first_choice(
+    release: str, scorer: str, severity: str, tmp_path: Path
+) -> None:
+    log = witnessed()
+    log["eval"]["packages"]["inspect_ai"] = release
+    sample = _sample(log)
+    sample["scores"][scorer] = sample["scores"].pop("match")
+    for message in (sample["messages"][-1], sample["output"]["choices"][0]["message"]):
+        message["content"] = "4 (scored)"
+    del sample["output"]["completion"]
+    found = [one for one in _check(log, tmp_path) if one.code in {"INS212", "INS215"}]
+    assert {one.code for one in found} == {"INS212", "INS215"}
+    assert {one.severity.label for one in found} == {severity}
+
+
 def test_the_metadata_of_a_score_are_those_of_its_event(tmp_path: Path) -> None:
     log = sound_log()
     score = log["samples"][0]["scores"]["match"]
