@@ -35,6 +35,9 @@ SOLVER: Final = "solver"
 _RESOLVED_SINCE: Final = (0, 3, 132)
 """The release from which on scorers are declared with the metrics of their task."""
 
+DECLARED_SINCE: Final = (0, 3, 64)
+"""The release from which on logs declare scorers; later releases add those that they run."""
+
 _SPANS_SINCE: Final = (0, 3, 94)
 """The first release that wrote spans."""
 
@@ -312,8 +315,14 @@ class LogView(Dated):
 
     @cached_property
     def stated_scorers(self) -> dict[str, Mapping[str, Any]]:
-        """The scorers of the results, as a log declares them."""
-        found = ((text_or_none(one.get("scorer")), one) for _, one in self.results_scores)
+        """The scorers of the results, as a log declares them.
+
+        A later release that computes metrics again loses the parameters of undeclared scorers.
+        """
+        results = [one for _, one in self.results_scores]
+        if self.is_before(DECLARED_SINCE):
+            results = [one for one in results if "scored_samples" not in one]
+        found = ((text_or_none(one.get("scorer")), one) for one in results)
         return {name: {"name": name, "options": one.get("params")} for name, one in found if name}
 
     @cached_property

@@ -19,7 +19,7 @@ from evalstream.formats.inspect.metrics import (
 from evalstream.formats.inspect.results import UNREDUCED, is_scored_later, scorer_in_samples
 from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
 from evalstream.formats.inspect.values import is_count
-from evalstream.formats.inspect.views import LogView
+from evalstream.formats.inspect.views import DECLARED_SINCE, LogView
 from evalstream.formats.releases import is_released
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -317,6 +317,7 @@ def _of_scorer(
         log.place_of_score(index, "params"),
         expected=options,
         found=params,
+        severity=Severity.WARNING if log.is_before(DECLARED_SINCE) else None,
     )
 
 
