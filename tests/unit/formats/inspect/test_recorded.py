@@ -187,6 +187,19 @@ def _answer_in_all_but_calls(log: Log) -> None:
     sample["events"][CHANGES]["changes"][4]["value"] = "five"
 
 
+def _get_another_question(log: Log) -> None:
+    for call in (FIRST_CALL, SECOND_CALL):
+        _sample(log)["events"][call]["input"][0]["content"][0]["text"] = "What is 1 + 3?"
+
+
+def _name_another_model(log: Log) -> None:
+    _sample(log)["messages"][3]["model"] = "acme/another"
+
+
+def _name_another_model_in_the_output(log: Log) -> None:
+    _sample(log)["output"]["model"] = "another"
+
+
 def _say_in_all_but_the_next_call(log: Log) -> None:
     sample = _sample(log)
     made = sample["events"][FIRST_CALL]["output"]["choices"][0]["message"]
@@ -288,6 +301,9 @@ CHANGED: dict[Callable[[Log], None], set[str]] = {
     _swap_messages: {"INS215"},
     _speak_for_the_user: {"INS215"},
     _say_in_all_but_the_next_call: {"INS215"},
+    _get_another_question: {"INS215"},
+    _name_another_model: {"INS215"},
+    _name_another_model_in_the_output: {"INS212"},
     _forget_a_state: {"INS215"},
     _tell_another_result: {"INS215"},
     _tell_another_argument: {"INS215"},
@@ -425,6 +441,21 @@ def _sample_is_stopped(log: Log) -> None:
     _return_otherwise(log)
 
 
+def _questions_that_are_joined(log: Log) -> None:
+    sample = _sample(log)
+    first, second = {"id": "u1", "role": "user"}, {"id": "u2", "role": "user", "content": "b"}
+    sample["messages"][0:0] = _begun(log)["messages"][0:0] = [{**first, "content": "a"}, second]
+    for change in sample["events"][CHANGES]["changes"][:3]:
+        change["path"] = f"/messages/{int(change['path'][-1]) + 2}"
+    for call in (FIRST_CALL, SECOND_CALL):
+        sample["events"][call]["input"].insert(0, {**first, "content": "a\nb"})
+
+
+def _begun(log: Log) -> dict[str, Any]:
+    state: dict[str, Any] = _sample(log)["events"][0]["state"]
+    return state
+
+
 def _messages_that_are_moved(log: Log) -> None:
     changes = _sample(log)["events"][CHANGES]["changes"]
     changes[0]["path"] = "/kept"
@@ -499,6 +530,7 @@ HONEST: list[Callable[[Log], None]] = [
     _solver_adds_metadata,
     _part_of_the_dataset,
     _sample_is_stopped,
+    _questions_that_are_joined,
     _messages_that_are_moved,
 ]
 
