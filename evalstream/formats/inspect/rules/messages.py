@@ -280,10 +280,10 @@ def _find_other_text(
     """
     messages, role = list_or_empty(sample.value.get("messages")), message.get("role")
     is_joined = member(messages[index + 1], "role") == role if messages[index + 1 :] else False
-    here = message_text(sample, message)
+    here, content = message_text(sample, message), message.get("content")
     others = [
         text
-        for text in (message_text(sample, one) for one in sent)
+        for text in (message_text(sample, one) for one in sent if one.get("content") != content)
         if text != here and not (is_joined and str(text).startswith(f"{here}\n"))
     ]
     is_other = role == "assistant" or (role != "tool" and len(others) == len(sent))
