@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.inspect.plan import Plan
-from evalstream.formats.inspect.values import MOST_COUNT, is_id
+from evalstream.formats.inspect.values import MOST_COUNT, is_id, read_time
 from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
@@ -137,20 +137,28 @@ class SampleView(Dated):
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
 
-    @property
+    @cached_property
     def stated_release(self) -> Release:
-        """The release that the log states."""
-        return () if self.log is None else self.log.stated_release
+        """The release that the log states, empty for a sample that began before its log.
+
+        `inspect eval-retry` takes samples over from logs of any release.
+        """
+        if self.log is None:
+            return ()
+        created = read_time(self.log.eval.get("created"))
+        begun = [read_time(one.get("timestamp")) for _, one in self.events("sample_init")]
+        is_earlier = created and begun and begun[0] and begun[0] < created
+        return () if is_earlier else self.log.stated_release
 
     @cached_property
     def shown_release(self) -> Release:
-        """The earliest release that can have run the sample, empty where nothing tells.
+        """The earliest release that can have run the sample, empty where its members do not tell.
 
         `inspect score` writes no spans of solvers.
         """
         has_solvers = any(kind == SOLVER for _, kind in self._spans.values())
-        own = max(find_shown_release(self.value, _RUN_MEMBERS), _SPANS_SINCE if has_solvers else ())
-        return max(own, () if self.log is None else self.log.shown_release)
+        found = find_shown_release(self.value, _RUN_MEMBERS)
+        return max(found, _SPANS_SINCE) if has_solvers else found
 
     @property
     def is_recent(self) -> bool:

@@ -359,6 +359,18 @@ def test_scores_of_a_later_scoring_are_open_where_no_scorer_is_declared(tmp_path
     assert "failed" in checked(tmp_path, log)
 
 
+def test_samples_of_an_earlier_log_have_the_events_of_their_release(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.285")
+    for event in log["samples"][0]["events"]:
+        event.pop("scorer", None)
+    assert checked(tmp_path, log)["INS216"] == 1
+    log["eval"]["created"] = "2026-03-02T13:00:00+00:00"
+    assert "INS216" not in checked(tmp_path, log)
+    # Its members show that a release ran it that names the scorer in each event.
+    log["samples"][0]["turn_count"] = 1
+    assert checked(tmp_path, log)["INS216"] == 1
+
+
 def test_a_later_release_keeps_no_parameters_of_scorers_that_are_not_declared(
     tmp_path: Path,
 ) -> None:
