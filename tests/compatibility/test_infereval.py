@@ -28,7 +28,6 @@ from schema_texts import descriptions, load, spelled, stripped
 import evalstream
 from evalstream.formats.infereval.benchmark_hash import (
     compute_hashes,
-    framework,
     normal_item,
     normalise_benchmark,
 )
@@ -236,21 +235,6 @@ def test_the_normal_form_fills_in_defaults() -> None:
         "conclusion"
     ]
     assert conclusion == {"kind": "template", "template": "{expressions}", "joiner": " or "}
-
-
-@each(
-    ("version", "numbers"),
-    [
-        ("0.17.0", (0, 17, 0)),
-        ("0.16", (0, 16, 0)),
-        ("1.2.3.dev4+x", (1, 2, 3)),
-        ("unknown", None),
-        ("9" * 5000, None),
-        (17, None),
-    ],
-)
-def test_versions_of_the_framework(version: Any, numbers: Any) -> None:
-    assert framework(version) == numbers
 
 
 def test_the_other_generation_is_tried_before_it_is_a_mismatch(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument, whole_document
 from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
-from evalstream.formats.infereval.votes import framework
+from evalstream.formats.releases import read_release
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.changes import SealedText
@@ -32,7 +32,7 @@ NEW_EMPTIES: Final[Mapping[str, Any]] = {
 }
 """Members that are always in the normal form since 0.17.0; before, they were unknown."""
 
-FIRST_WITH_EMPTIES: Final = (0, 17, 0)
+FIRST_WITH_EMPTIES: Final = (0, 17)
 
 
 def compute_hashes(
@@ -50,8 +50,7 @@ def compute_hashes(
         for key, value in newer.items()
         if key not in NEW_EMPTIES or value != NEW_EMPTIES[key]
     }
-    written = framework(version)
-    is_older = written is not None and written < FIRST_WITH_EMPTIES
+    is_older = () < read_release(version) < FIRST_WITH_EMPTIES
     # The forms are usually one, and a benchmark may be large.
     forms = [newer] if len(older) == len(newer) else [newer, older]
     digests = _digests(forms, benchmark["items"] if items is None else items)

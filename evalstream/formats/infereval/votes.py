@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from evalstream.formats.releases import read_release
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json_values import object_or_empty
 
@@ -127,19 +128,7 @@ def find_form(config: Mapping[str, Any], version: Any) -> Any:
     It is support before 0.17.2, which had the other form and recorded neither (`evaluate`).
     """
     form = config.get("question_form")
-    return SUPPORT if form is None and framework(version) != (0, 17, 2) else form
-
-
-_VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
-
-
-def framework(version: Any) -> tuple[int, int, int] | None:
-    """Return a framework_version as numbers, or None if it is not a version."""
-    found = _VERSION.match(version) if isinstance(version, str) else None
-    if found is None:
-        return None
-    major, minor, patch = (int(number or 0) for number in found.groups())
-    return major, minor, patch
+    return SUPPORT if form is None and read_release(version) != (0, 17, 2) else form
 
 
 def can_mean(response: str, verdict: str) -> bool:

@@ -12,7 +12,7 @@ from evalstream.formats.inspect.metrics import find_silent_metrics
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id, same
+from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.data_class import NamedTuple
@@ -32,7 +32,7 @@ from evalstream.stats.claims.judgement import (
     refute,
 )
 from evalstream.stats.claims.kinds import ClaimKind
-from evalstream.stats.claims.reducers import CannotCompute, is_missing
+from evalstream.stats.claims.reducers import CannotCompute
 
 NAMED: Final = 5
 """How many ids a message names."""
@@ -122,7 +122,7 @@ class ClaimCheck:
         It did so where it replaced scores, before 0.3.252 (score_async in _eval/score.py).
         """
         log, store = self._log, self._log.store
-        if not (store.failed and () < log.release < _RECOUNTED_SINCE):
+        if not (store.failed and log.is_before(_RECOUNTED_SINCE)):
             return False
         names = [results.scorer_in_samples(log, one) for one in log.stated_scorers]
         is_whole = log.results.get("completed_samples") == store.count and bool(names)
@@ -164,8 +164,11 @@ class ClaimCheck:
         judged = ResultClaims(self._log, index, result, scores, reason)
         self.has_unnamed = self.has_unnamed or bool(find_silent_metrics(self._log, result))
         for claim, message in judged.judgements():
-            opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
-            kept = opened if is_own and claim.state.holds else claim
+            # Where no scorer is declared, nothing tells how a score without an event came about.
+            is_unsure = self._log.has_unrecorded_scores and not self._log.declared_scorers
+            why = Reason.FORMULA if is_own else Reason.EVIDENCE
+            opened = claim._replace(state=State.OPEN, reason=why.value)
+            kept = opened if (is_own or is_unsure) and claim.state.holds else claim
             self._keep(Judgement(kept, message), INS302)
 
     def _result_scores(self, result: Mapping[str, Any]) -> tuple[results.Scores, bool]:
@@ -237,7 +240,7 @@ def _compare_scores(
         if index is None:
             missing.append(score.id) if len(missing) < NAMED else None
             continue
-        if not _equals(value := found[index].get("value"), score.value):
+        if not results.equals(value := found[index].get("value"), score.value):
             message = f"the epochs of the sample {score.id} give another value"
             shown = {"expected": score.value, "found": value}
             violations.append(INS301.violation(message, f"{place}/{index}/value", **shown))
@@ -252,13 +255,3 @@ def _compare_scores(
         message = f"no sample {sample} has a score of this scorer"
         violations.append(INS301.violation(message, f"{place}/{index}"))
     return number
-
-
-def _equals(value: Any, expected: Any) -> bool:
-    if isinstance(expected, dict) and isinstance(value, dict):
-        return value.keys() == expected.keys() and all(
-            _equals(value[key], expected[key]) for key in expected
-        )
-    if isinstance(expected, list) and isinstance(value, list):
-        return len(value) == len(expected) and all(map(_equals, value, expected))
-    return is_missing(value) if is_missing(expected) else same(value, expected)

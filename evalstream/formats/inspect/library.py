@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
+from types import GenericAlias
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -94,6 +95,9 @@ class LogTypes:
         return dict[str, of]
 
     def _array(self, schema: Any, within: tuple[str, ...]) -> Any:
+        if "prefixItems" in schema:
+            parts = tuple(self._type(one, within) for one in schema["prefixItems"])
+            return GenericAlias(tuple, parts)
         of: Any = self._type(schema.get("items", {}), within)
         found = list[of]
         least, most = schema.get("minItems"), schema.get("maxItems")

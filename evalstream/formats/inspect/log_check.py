@@ -39,11 +39,13 @@ from evalstream.formats.inspect.rules.coverage import (
 )
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
+from evalstream.formats.inspect.rules.score_events import INS216
 from evalstream.formats.inspect.rules.scores import ScoreCounts, count_scores, find_unlike
 from evalstream.formats.inspect.rules.usage import late_samples
 from evalstream.formats.inspect.store import LogStore
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
+from evalstream.formats.releases import Release
 from evalstream.model.errors import MissingExtra, install_command
 from evalstream.model.finding import Position, Violation
 from evalstream.model.run_summary import Checked
@@ -86,6 +88,8 @@ class PartTotals:
         self.latest: datetime | None = None
         self.samples_known = True
         self.is_resumed = False
+        self.has_unrecorded_scores = False
+        self.shown_release: Release = ()
         self.missing = ""
 
     def add_usage(self, told: Mapping[str, Any]) -> None:
@@ -118,6 +122,8 @@ class PartTotals:
         self.add_end(later.latest)
         self.samples_known = self.samples_known and later.samples_known
         self.is_resumed = self.is_resumed or later.is_resumed
+        self.has_unrecorded_scores = self.has_unrecorded_scores or later.has_unrecorded_scores
+        self.shown_release = max(self.shown_release, later.shown_release)
         self.missing = self.missing or later.missing
 
 
@@ -253,6 +259,8 @@ class LogCheck:
             self._keep(view, element)
         for find in _OF_SAMPLES:
             problems += find(view)
+        if any(one.code == INS216.code and one.severity is not None for one in problems):
+            self.totals.has_unrecorded_scores = True
         number = len(view.attachments)
         self.totals.attachments += number
         if self._digest is not None:
@@ -274,6 +282,7 @@ class LogCheck:
         value = view.value
         self.store.add(gather_facts(view, self._keys))
         count_scores(view, self.totals.scores)
+        self.totals.shown_release = max(self.totals.shown_release, view.shown_release)
         ended = read_time(value.get("completed_at"))
         self.totals.add_end(ended)
         started = read_time(None if self._view is None else self._view.stats.get("started_at"))
@@ -313,6 +322,8 @@ class LogCheck:
         """Check what needs all samples."""
         self.store.flush()
         view.samples_known = self.totals.samples_known
+        view.shown_by_samples = self.totals.shown_release
+        view.has_unrecorded_scores = self.totals.has_unrecorded_scores
         note = self.documents.note_all
         note(self._refused_log(view))
         self.store.expect(view.sample_ids or ())

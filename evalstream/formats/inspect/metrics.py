@@ -101,7 +101,7 @@ def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[st
     scorer = result.get("scorer", result.get("name"))
     results = [one for _, one in log.results_scores if one.get("scorer", one.get("name")) == scorer]
     metrics = [metric for one in results for metric in result_metrics(one)]
-    if not () < log.release < NAMED_SINCE or any(one.group for one in metrics):
+    if not log.is_before(NAMED_SINCE) or any(one.group for one in metrics):
         return frozenset()
     stated = {one.name.rpartition("/")[2] for one in metrics}
     own = (one.name for one in list_declared(log, scorer) or () if not one.is_ours)

@@ -12,7 +12,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, split_pointer, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
-PARTS: Final = ("role", "content", "tool_calls")
+PARTS: Final = ("role", "content", "tool_calls", "model")
 """The members of a message that are compared."""
 
 

@@ -232,7 +232,7 @@ class ResultClaims:
     @property
     def _counts_nan(self) -> bool:
         """Whether scores that are NaN are among those of the figures, as in earlier releases."""
-        is_early = () < self._log.release < _LEFT_OUT_SINCE
+        is_early = self._log.is_before(_LEFT_OUT_SINCE)
         return is_early and self._scores is not None and self._scores.unscored > 0
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
 from evalstream.formats.inspect.store import PERPLEXITY, Scored, perplexity_numbers
-from evalstream.formats.inspect.values import is_id, known_number, score_to_float
+from evalstream.formats.inspect.values import is_id, known_number, same, score_to_float
 from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import NamedTuple
@@ -50,12 +51,16 @@ def reduced_scores(log: LogView, scorer: str, reducer: str | None) -> Iterator[R
 
     Raises CannotCompute.
     """
+    yield from _reduce(log, iterate_counted(log, scorer), reducer)
+
+
+def _reduce(log: LogView, scores: Iterator[Scored], reducer: str | None) -> Iterator[ReducedScore]:
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    is_early = () < log.release < _GREATER_SINCE and (reducer or "").startswith("pass_at_")
+    is_early = log.is_before(_GREATER_SINCE) and (reducer or "").startswith("pass_at_")
     to_float = _drop_greater if is_early else score_to_float
-    for id_, group in groupby(iterate_counted(log, scorer), key=attrgetter("id")):
+    for id_, group in groupby(scores, key=attrgetter("id")):
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
@@ -80,7 +85,7 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
             yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
 
 
-_RECORDED_SINCE: Final = (0, 3, 124)
+RECORDED_SINCE: Final = (0, 3, 124)
 """The release from which on `inspect score` records events, and keeps the results of others."""
 
 
@@ -90,7 +95,7 @@ def is_scored_later(log: LogView, scorer: str | None) -> bool:
     It declared none. Source: score_async in _eval/score.py of inspect_ai.
     """
     declared = log.declared_scorers
-    return () < log.release < _RECORDED_SINCE and bool(declared) and scorer not in declared
+    return log.is_before(RECORDED_SINCE) and bool(declared) and scorer not in declared
 
 
 def scorer_in_samples(log: LogView, scorer: Any) -> str:
@@ -100,7 +105,7 @@ def scorer_in_samples(log: LogView, scorer: Any) -> str:
     """
     known = log.scorers_in_samples
     name = text_or_none(scorer) or ""
-    if () < log.release < _RECORDED_SINCE:
+    if log.is_before(RECORDED_SINCE):
         later = (f"{name}-{number}" for number in range(len(known), 0, -1))
         name = next((one for one in later if one in known), name)
     return UNNAMED if name not in known and known == [UNNAMED] else name
@@ -130,19 +135,35 @@ def counts_failed(log: LogView, scorer: str) -> bool:
     """Tell whether the figures of a scorer count its scores of samples that ended with an error.
 
     A scorer gave these before another one failed, or under score_on_error. `inspect score` counts
-    all that it gives: where the reductions have such a sample, it did so in earlier releases, too.
+    all that it gives: it did so in earlier releases, too, if the reductions are not those of the
+    other scores.
     """
-    if not () < log.release < _FAILED_SINCE or not log.store.has_failed_scores(scorer):
+    if not log.is_before(_FAILED_SINCE) or not log.store.has_failed_scores(scorer):
         return True
-    listed = {
-        row.id
-        for _, one in objects(log.reductions)
-        if scorer_in_samples(log, one.get("scorer")) == scorer
-        for row in listed_scores(one.get("samples"))
-    }
-    for one in log.store.iterate_scored(scorer, with_failed=False) if listed else ():
-        listed.discard(one.id)
-    return bool(listed)
+    known = {one.id for one in log.store.iterate_scored(scorer, with_failed=False)}
+    for _, one in objects(log.reductions):
+        if scorer_in_samples(log, one.get("scorer")) != scorer:
+            continue
+        listed = {row.id: row.value for row in listed_scores(one.get("samples"))}
+        if not listed.keys() <= known:
+            return True
+        scores = log.store.iterate_scored(scorer, with_failed=False)
+        with suppress(CannotCompute):
+            for row in _reduce(log, scores, text_or_none(one.get("reducer"))):
+                if not equals(listed.get(row.id, row.value), row.value):
+                    return True
+    return False
+
+
+def equals(value: Any, expected: Any) -> bool:
+    """Compare reduced values part by part; those that are missing are equal."""
+    if isinstance(expected, dict) and isinstance(value, dict):
+        return value.keys() == expected.keys() and all(
+            equals(value[key], expected[key]) for key in expected
+        )
+    if isinstance(expected, list) and isinstance(value, list):
+        return len(value) == len(expected) and all(map(equals, value, expected))
+    return is_missing(value) if is_missing(expected) else same(value, expected)
 
 
 def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.formats.inspect.values import MOST_COUNT, is_id
+from evalstream.formats.inspect.plan import Plan
+from evalstream.formats.inspect.values import MOST_COUNT, is_id, read_time
+from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 
@@ -34,23 +35,34 @@ SOLVER: Final = "solver"
 _RESOLVED_SINCE: Final = (0, 3, 132)
 """The release from which on scorers are declared with the metrics of their task."""
 
+DECLARED_SINCE: Final = (0, 3, 64)
+"""The release from which on logs declare scorers; later releases add those that they run."""
+
+_SPANS_SINCE: Final = (0, 3, 94)
+"""The first release that wrote spans."""
+
+_RUN_MEMBERS: Final = {
+    "uuid": (0, 3, 70),
+    "eval/task_display_name": (0, 3, 116),
+    "started_at": (0, 3, 154),
+    "turn_count": (0, 3, 247),
+    "output/input_context_tokens": (0, 3, 282),
+}
+"""Members of logs and of samples with the first release that wrote them.
+
+Only the run itself writes them: a later release does not when it converts a log, scores it again,
+edits its scores, or computes its metrics again. Sources: EvalSpec and EvalSample in log/_log.py,
+ModelOutput in model/_model_output.py of inspect_ai.
+"""
+
+_FIRST: Final = (0, 3)
+"""All releases begin with these numbers; a build without tags calls itself 0.1."""
+
 _MOST_SPANS: Final = 100
 """Most spans around an event that are followed."""
 
-_SETTINGS: Final = ("temperature", "top_p", "top_k", "seed", "num_choices", "max_tokens")
-"""Settings that the harness passes on to models as they are."""
 
-_PLAIN_SOLVERS: Final = frozenset(
-    {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
-    | {"use_tools", "user_message"}
-)
-"""Solvers of the harness that change neither outputs nor messages of the model."""
-
-_AGENTS: Final = frozenset({"basic_agent", "basic_agent_loop", "react", "submit_tool"})
-"""Agents of the harness, which change outputs, and no messages of tools."""
-
-
-class SampleView:
+class SampleView(Dated):
     """One sample: its value, its JSON Pointer, its member in an archive, and the digest of texts.
 
     `digest` returns the key of an attachment; None where the library that computes it is missing.
@@ -95,12 +107,12 @@ class SampleView:
     @cached_property
     def has_plain_plan(self) -> bool:
         """Whether all solvers of the log leave outputs as the model gave them."""
-        return self.log is not None and self.log.has_plain_plan
+        return self.log is not None and self.log.plan.is_plain
 
     @property
     def leaves_tools(self) -> bool:
         """Whether all solvers of the log leave the messages of tools as they are."""
-        return self.log is not None and self.log.leaves_tools
+        return self.log is not None and self.log.plan.leaves_tools
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
@@ -126,15 +138,32 @@ class SampleView:
         return object_or_empty(self.value.get("attachments"))
 
     @cached_property
-    def is_recent(self) -> bool:
-        """Whether a release ran the sample whose scorers are known, and which counts all tokens.
+    def stated_release(self) -> Release:
+        """The release that the log states, empty for a sample that began before its log.
 
-        Only these have spans of solvers, whatever release the log names.
+        `inspect eval-retry` takes samples over from logs of any release.
         """
         if self.log is None:
-            return False
+            return ()
+        created = read_time(self.log.eval.get("created"))
+        begun = [read_time(one.get("timestamp")) for _, one in self.events("sample_init")]
+        is_earlier = created and begun and begun[0] and begun[0] < created
+        return () if is_earlier else self.log.stated_release
+
+    @cached_property
+    def shown_release(self) -> Release:
+        """The earliest release that can have run the sample, empty where its members do not tell.
+
+        `inspect score` writes no spans of solvers.
+        """
         has_solvers = any(kind == SOLVER for _, kind in self._spans.values())
-        return has_solvers or self.log.release >= SINCE
+        found = find_shown_release(self.value, _RUN_MEMBERS)
+        return max(found, _SPANS_SINCE) if has_solvers else found
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether a release ran the sample whose scorers are known, and which counts all tokens."""
+        return self.release >= SINCE
 
     @cached_property
     def scored_texts(self) -> tuple[str, list[str]] | None:
@@ -190,11 +219,13 @@ class SampleView:
         return self.resolve_attachment(value)
 
 
-class LogView:
+class LogView(Dated):
     """A log without its samples, and the stored facts of them.
 
     `base` is the JSON Pointer of the part that has no samples, `reductions` the reduced scores with
     the pointer of their list. `samples_known` is False where samples could not be read.
+    `shown_by_samples` is the earliest release that can have run these, empty where no member tells.
+    `has_unrecorded_scores` says that they have scores which `inspect score` may have given.
     """
 
     def __init__(self, header: Mapping[str, Any], base: str, store: LogStore) -> None:
@@ -202,6 +233,8 @@ class LogView:
         self.reductions: Any = None
         self.reductions_at = ""
         self.samples_known = True
+        self.shown_by_samples: Release = ()
+        self.has_unrecorded_scores = False
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the log."""
@@ -275,24 +308,29 @@ class LogView:
 
         Newer releases declare them as those of each scorer.
         """
-        return self.eval.get("metrics") if () < self.release < _RESOLVED_SINCE else None
+        return self.eval.get("metrics") if self.is_before(_RESOLVED_SINCE) else None
 
     @cached_property
-    def release(self) -> tuple[int, ...]:
-        """The release of inspect_ai that ran the task, empty where the log does not tell."""
-        told = text_or_none(object_or_empty(self.eval.get("packages")).get("inspect_ai")) or ""
-        return tuple(map(int, re.findall(r"[0-9]{1,9}", told)[:3]))
+    def stated_release(self) -> Release:
+        """The release of inspect_ai that the log states, empty where it states none."""
+        found = read_release(member(self.eval.get("packages"), "inspect_ai"))
+        return found if found > _FIRST else ()
 
-    @cached_property
-    def ends_with_choices(self) -> bool:
-        """Whether the last solver is `multiple_choice`, which selects choices by the completion."""
-        steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return bool(steps) and member(steps[-1], "solver") == "multiple_choice"
+    @property
+    def shown_release(self) -> Release:
+        """The earliest release that can have run the task, empty where no member tells."""
+        return max(self.shown_by_samples, find_shown_release(self.header, _RUN_MEMBERS))
 
     @cached_property
     def stated_scorers(self) -> dict[str, Mapping[str, Any]]:
-        """The scorers of the results, as a log declares them."""
-        found = ((text_or_none(one.get("scorer")), one) for _, one in self.results_scores)
+        """The scorers of the results, as a log declares them.
+
+        A later release that computes metrics again loses the parameters of undeclared scorers.
+        """
+        results = [one for _, one in self.results_scores]
+        if self.is_before(DECLARED_SINCE):
+            results = [one for one in results if "scored_samples" not in one]
+        found = ((text_or_none(one.get("scorer")), one) for one in results)
         return {name: {"name": name, "options": one.get("params")} for name, one in found if name}
 
     @cached_property
@@ -306,36 +344,9 @@ class LogView:
         return list(self.store.scorers())
 
     @cached_property
-    def has_plain_plan(self) -> bool:
-        """Whether all solvers leave outputs as the model gave them."""
-        steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return bool(steps) and all(map(_is_plain, steps))
-
-    @cached_property
-    def leaves_tools(self) -> bool:
-        """Whether all solvers leave the messages of tools as they are, also agents."""
-        steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return bool(steps) and all(
-            _is_plain(one) or text_or_none(member(one, "solver")) in _AGENTS for one in steps
-        )
-
-    @cached_property
-    def declared_settings(self) -> dict[str, Any]:
-        """The settings of generation that the log declares, without those that a step may set.
-
-        Earlier releases have the settings of a step in an object, `kwargs`.
-        """
-        plan = object_or_empty(self.header.get("plan"))
-        steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
-        steps += [object_or_empty(one.get("kwargs")) for one in steps]
-        of_plan, of_model = plan.get("config"), self.eval.get("model_generate_config")
-        found = {name: object_or_empty(of_plan).get(name) for name in _SETTINGS}
-        for name, value in found.items():
-            found[name] = object_or_empty(of_model).get(name) if value is None else value
-        is_own = {name: any(name in one for one in steps) for name in _SETTINGS}
-        return {
-            name: value for name, value in found.items() if value is not None and not is_own[name]
-        }
+    def plan(self) -> Plan:
+        """The plan."""
+        return Plan(self.header.get("plan"))
 
     @cached_property
     def sample_ids(self) -> list[str] | None:
@@ -370,14 +381,6 @@ class LogView:
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
             keys.update(_iterate_keys(found, depth=8))
         return frozenset(keys)
-
-
-def _is_plain(step: Any) -> bool:
-    """Tell whether a step leaves outputs as they are; shuffled choices are put in order again."""
-    solver = text_or_none(member(step, "solver"))
-    if solver == "multiple_choice":
-        return not member(member(step, "params"), "shuffle")
-    return solver in _PLAIN_SOLVERS
 
 
 def _iterate_keys(value: Any, depth: int) -> Iterator[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.written_values import MODEL_ARGUMENTS, read_argument
+from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.parsing.json_values import (
@@ -77,10 +79,35 @@ class ListedMetric(NamedTuple):
     options: Mapping[str, Any]
 
 
-class Results(DataClass, frozen=True):
+_MEMBERS: Final = {
+    "n-samples": (0, 4, 3),
+    "configs/*/unsafe_code": (0, 4, 8),
+    "results/*/sample_len": (0, 4, 12),
+}
+"""Members of results with the first release that wrote them.
+
+Sources: `save_results_aggregated` in loggers/evaluation_tracker.py, TaskConfig in api/task.py and
+`evaluate` in evaluator.py of lm_eval.
+"""
+
+_UNTOLD: Final = (0,)
+"""The release that results without one state: early releases wrote none."""
+
+
+class Results(DataClass, Dated, frozen=True):
     """A results document; members of a wrong type count as absent."""
 
     document: Mapping[str, Any]
+
+    @cached_property
+    def stated_release(self) -> Release:
+        """The release that the results state, before all others where they state none."""
+        return read_release(self.document.get("lm_eval_version")) or _UNTOLD
+
+    @cached_property
+    def shown_release(self) -> Release:
+        """The earliest release that can have written the members of the results."""
+        return find_shown_release(self.document, _MEMBERS)
 
     @property
     def tasks(self) -> Iterator[str]:
@@ -201,15 +228,6 @@ class Results(DataClass, frozen=True):
             return None
         return min(int(math.ceil(original * limit) if limit < 1 else limit), int(original))
 
-    def is_before(self, release: tuple[int, ...]) -> bool:
-        """Return whether an earlier release than this one wrote the results; early ones say none.
-
-        Development versions count as the release that they lead to.
-        """
-        said = self.document.get("lm_eval_version")
-        found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", said) if isinstance(said, str) else None
-        return found is None or tuple(map(int, found[0].split("."))) < release
-
     def count_unsaid(self, task: str) -> int | None:
         """Return the samples of a task of which `--samples` may have chosen some, None elsewhere.
 
@@ -217,9 +235,9 @@ class Results(DataClass, frozen=True):
         """
         if self.is_before((0, 4, 9)) or not self.is_before((0, 4, 12)):
             return None
-        counts, is_limited = self.samples(task), self.call.get("limit", 0) is not None
-        if is_limited or "sample_len" in self.entry(task):
+        if self.call.get("limit", 0) is not None:
             return None
+        counts = self.samples(task)
         effective = counts.get("effective")
         is_all = effective.__class__ is int and effective == counts.get("original")
         return effective if is_all else None

@@ -64,7 +64,7 @@ _LISTED_SINCE: Final = (0, 3, 43)
 def _missing(log: LogView) -> Iterator[Violation]:
     planned, dataset = _planned(log), log.eval.get("dataset")
     lacking = [one for one in ("samples", "sample_ids") if member(dataset, one) is None]
-    if lacking and log.is_finished and not () < log.release < _LISTED_SINCE:
+    if lacking and log.is_finished and not log.is_before(_LISTED_SINCE):
         message = f"the dataset has no {lacking[0]}, which tells what samples were to be run"
         yield INS202.violation(message, log.at("eval", "dataset"), found=dataset)
     if planned is not None and planned.chosen < planned.least:
@@ -305,7 +305,7 @@ def usage_violations(
     is_carried = is_resumed and log.release >= _CARRIED_SINCE
     for kind, sums in usage.items():
         told = log.stats.get(kind)
-        if not isinstance(told, dict) or (not sums and () < log.release < _COUNTED_SINCE):
+        if not isinstance(told, dict) or (not sums and log.is_before(_COUNTED_SINCE)):
             continue
         if kind == USAGES[0]:
             yield from find_other_model(log)

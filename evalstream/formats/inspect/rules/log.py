@@ -19,7 +19,8 @@ from evalstream.formats.inspect.metrics import (
 from evalstream.formats.inspect.results import UNREDUCED, is_scored_later, scorer_in_samples
 from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
 from evalstream.formats.inspect.values import is_count
-from evalstream.formats.inspect.views import LogView
+from evalstream.formats.inspect.views import DECLARED_SINCE, LogView
+from evalstream.formats.releases import is_released
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, short_text, text_or_none, type_name
@@ -117,10 +118,20 @@ def _unknown_options(log: LogView) -> Iterator[Violation]:
                 yield INS107.violation(message, place, found=value, severity=Severity.WARNING)
 
 
+def _check_release(log: LogView) -> Iterator[Violation]:
+    """Report a release that is earlier than members show, but for a development version."""
+    told = member(log.eval.get("packages"), "inspect_ai")
+    if is_released(told) and log.stated_release < log.release:
+        shown = ".".join(map(str, log.release))
+        message = f"members of the log show that release {shown} or a later one ran it"
+        yield INS109.violation(message, log.at("eval", "packages", "inspect_ai"), found=told)
+
+
 INS105: Final = declare_rule("INS105", record=_check_finished)
 INS106: Final = declare_rule("INS106")
 INS107: Final = declare_rule("INS107", record=_check_form)
 INS108: Final = declare_rule("INS108")
+INS109: Final = declare_rule("INS109", record=_check_release)
 
 
 def _missing_results(log: LogView) -> Iterator[Violation]:
@@ -202,7 +213,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
     is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
     # Earlier releases do not declare the metrics with which `inspect score` scores again.
-    is_later = () < log.release < NAMED_SINCE and log.task_metrics is None
+    is_later = log.is_before(NAMED_SINCE) and log.task_metrics is None
     if reducer is not None or not is_unreduced:
         yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
     yield from _of_scorer(log, result, index, scorer)
@@ -306,6 +317,7 @@ def _of_scorer(
         log.place_of_score(index, "params"),
         expected=options,
         found=params,
+        severity=Severity.WARNING if log.is_before(DECLARED_SINCE) else None,
     )
 
 
@@ -319,8 +331,8 @@ INS307: Final = declare_rule("INS307", record=_contradictions)
 
 
 RULES: Final = (
-    *(INS101, INS102, INS103, INS104, INS105, INS106, INS107, INS108),
+    *(INS101, INS102, INS103, INS104, INS105, INS106, INS107, INS108, INS109),
     *(INS301, INS302, INS303, INS304, INS305, INS306, INS307),
 )
-OF_LOGS: Final = (INS105, INS107, INS305, INS307)
+OF_LOGS: Final = (INS105, INS107, INS109, INS305, INS307)
 """Rules over the part of a log without samples."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     elif sample.has_plain_plan:
         yield from _other_completion(sample, completion, severity)
     if sample.has_plain_plan:
-        yield from _other_usage(sample)
+        yield from _other_call(sample)
     yield from _other_choices(sample, recorded)
 
 
@@ -81,15 +81,21 @@ def _other_completion(
         yield INS212.violation(words, place, expected=text, found=completion, severity=severity)
 
 
-def _other_usage(sample: SampleView) -> Iterator[Violation]:
-    """Look for the usage of the output among those of the calls."""
-    usage = member(sample.value.get("output"), "usage")
-    outputs = [event.get("output") for _, event in sample.events("model")]
-    known = [one for output in outputs if (one := member(output, "usage"))]
-    if usage and known and usage not in known:
-        words = "no call of a model has this usage"
-        expected = known[0] if len(known) == 1 else None
-        yield INS212.violation(words, sample.at("output", "usage"), expected=expected, found=usage)
+def _other_call(sample: SampleView) -> Iterator[Violation]:
+    """Look for the usage and the model of the output among those of the calls.
+
+    An output without an answer has the name of the model as the log calls it.
+    """
+    output = object_or_empty(sample.value.get("output"))
+    calls = [event for _, event in sample.events("model")]
+    named = [*(one.get("model") for one in calls), sample.log and sample.log.eval.get("model")]
+    for name, others in (("usage", []), ("model", named)):
+        known = [found for one in calls if (found := member(one.get("output"), name))]
+        if output.get(name) and known and output[name] not in [*known, *others]:
+            expected = known[0] if all(one == known[0] for one in known) else None
+            shown = {"expected": expected, "found": output[name]}
+            message = f"no call of a model has this {name}"
+            yield INS212.violation(message, sample.at("output", name), **shown)
 
 
 def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Violation]:
@@ -111,7 +117,9 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             found = message_difference(sample, path, message, expected)
             if found is not None:
                 words = "the events have another message"
-                yield INS212.violation(words, found.at, expected=found.expected, found=found.found)
+                severity = _severity_of(sample, message, found)
+                shown = {"expected": found.expected, "found": found.found}
+                yield INS212.violation(words, found.at, severity=severity, **shown)
                 break
         else:
             if state is None:
@@ -129,6 +137,24 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             )
 
 
+_APART_SINCE: Final = (0, 3, 123)
+"""The release from which on a completion is not the text of the first choice itself.
+
+Source: ModelOutput in model/_model_output.py of inspect_ai.
+"""
+
+
+def _severity_of(sample: SampleView, message: Any, found: MemberDiff) -> Severity | None:
+    """Return that of another message: a warning where a scorer of one's own may have set its text.
+
+    Where it set the completion, early releases changed the first choice, and the message of it.
+    """
+    first = _first_message(sample).get("id")
+    is_text = first is not None and member(message, "id") == first and found.at.endswith("/content")
+    is_early = is_text and sample.is_before(_APART_SINCE) and has_own_scorer(sample.scores)
+    return Severity.WARNING if is_early else None
+
+
 INS212: Final = declare_rule("INS212", record=_outputs)
 
 
@@ -139,7 +165,10 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
-            yield INS215.violation(words, found.at, expected=found.expected, found=found.found)
+            message = dict(enumerate(list_or_empty(sample.value.get("messages")))).get(index)
+            severity = _severity_of(sample, message, found)
+            shown = {"expected": found.expected, "found": found.found}
+            yield INS215.violation(words, found.at, severity=severity, **shown)
 
 
 def _grades(sample: SampleView) -> Iterator[Violation]:
@@ -219,7 +248,7 @@ def _against_models(sample: SampleView) -> _Found:
     if not sample.has_plain_plan:
         return
     models, seen = model_messages(sample), set[str]()
-    for index, message in _of_the_model(sample):
+    for index, message in objects(sample.value.get("messages")):
         identity = text_or_none(message.get("id"))
         if not identity or identity in seen:
             continue
@@ -234,12 +263,31 @@ def _against_models(sample: SampleView) -> _Found:
             if found is not None:
                 yield index, words, found
                 break
-        for sent in models.sent.get(identity, ()):
-            here, there = message_text(sample, message), message_text(sample, sent)
-            if here != there:
-                found = MemberDiff(sample.at("messages", index, "content"), there, here)
-                yield index, "the model got another message of the same id", found
-                break
+        text = _find_other_text(sample, index, message, models.sent.get(identity, ()))
+        if text is not None:
+            here = message_text(sample, message)
+            found = MemberDiff(sample.at("messages", index, "content"), text, here)
+            yield index, "the model got another message of the same id", found
+
+
+def _find_other_text(
+    sample: SampleView, index: int, message: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Return the text of a message that a model got if it is another one, else None.
+
+    For some models the harness joins messages of one role, and shortens results of tools. A step
+    may change a question that a model got before. Source: `_prepare_input` in model/_model.py.
+    """
+    messages, role = list_or_empty(sample.value.get("messages")), message.get("role")
+    is_joined = member(messages[index + 1], "role") == role if messages[index + 1 :] else False
+    here, content = message_text(sample, message), message.get("content")
+    others = [
+        text
+        for text in (message_text(sample, one) for one in sent if one.get("content") != content)
+        if text != here and not (is_joined and str(text).startswith(f"{here}\n"))
+    ]
+    is_other = role == "assistant" or (role != "tool" and len(others) == len(sent))
+    return others[0] if others and is_other else None
 
 
 def _against_tools(sample: SampleView) -> _Found:

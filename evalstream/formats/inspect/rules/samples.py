@@ -157,13 +157,14 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
     A step of the plan may have settings of its own.
     """
     log = sample.log
-    if log is None or not log.has_plain_plan or not log.declared_settings:
+    if log is None or not log.plan.is_plain:
         return
+    declared = log.plan.declared_settings(log.eval.get("model_generate_config"))
     for index, event in sample.events("model"):
         if event.get("model") != log.eval.get("model") or "scorer" in sample.spans_around(event):
             continue
         used = object_or_empty(event.get("config"))
-        for name, wanted in log.declared_settings.items():
+        for name, wanted in declared.items():
             if not same(used.get(name), wanted):
                 yield INS208.violation(
                     f"the log declares another {name} than its calls of the model had",
@@ -200,7 +201,7 @@ def _scored_targets(sample: SampleView) -> Iterator[Violation]:
             continue
         here, there = (_comparable(sample, one["target"]) for one in (sample.value, event))
         if here not in (there, [there]) and there != [here]:
-            is_plain = sample.log is not None and sample.log.has_plain_plan
+            is_plain = sample.has_plain_plan
             yield INS208.violation(
                 f"the sample has another target than its scorer was given (event {index})",
                 sample.at("target"),

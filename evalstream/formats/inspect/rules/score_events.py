@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.formats.inspect.results import is_scored_later
+from evalstream.formats.inspect.results import RECORDED_SINCE
 from evalstream.formats.inspect.values import same, score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Severity, Violation
@@ -86,9 +86,13 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name, score in sample.scores.items()
         if len(list_or_empty(score.get("history"))) != 1
     }
-    is_recent = sample.log and sample.log.release >= _NAMED_SINCE
-    if named or (is_recent and sample.events("sample_init")):
-        for name in (one for one in scores if one not in named):
+    # `inspect score` of a later release adds events with names to those without.
+    events = [one for one in events if text_or_none(one.get("scorer")) is None]
+    scores = {name: history for name, history in scores.items() if name not in named}
+    is_mixed = bool(events) and sample.is_before(_NAMED_SINCE)
+    is_recent = sample.release >= _NAMED_SINCE
+    if (named and not is_mixed) or (is_recent and sample.events("sample_init")):
+        for name in scores:
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
             yield INS216.violation(f"no event tells of the score of {name}", place, found=found)
     elif len(scores) <= len(events) <= _MOST_UNNAMED:
@@ -99,7 +103,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 # Where an event has the value, only a text is another one.
                 part = next((one for one in others if one != "value"), "value")
                 path = ("history", 0) if later else ()
-                is_later = sample.log and is_scored_later(sample.log, name)
+                is_undeclared = sample.log is None or name not in sample.log.declared_scorers
+                is_later = is_undeclared and sample.is_before(RECORDED_SINCE)
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
                     sample.at("scores", name, *path, part),

@@ -22,7 +22,7 @@ from evalstream.formats.inspect.scorers import (
     pattern,
 )
 from evalstream.formats.inspect.values import known_number, score_to_float, score_value
-from evalstream.formats.inspect.views import SampleView
+from evalstream.formats.inspect.views import SINCE, SampleView
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -71,7 +71,7 @@ class DerivedScore(NamedTuple):
 def derive_scores(sample: SampleView) -> list[DerivedScore]:
     """Derive the scores of the harness's scorers from the completion and the target of a sample."""
     texts = sample.scored_texts
-    is_early = sample.log is not None and sample.log.release and not sample.is_recent
+    is_early = sample.is_before(SINCE)
     found: list[DerivedScore] = []
     for name, scorer, options, first, place in _iterate_first(sample) if texts else ():
         if scorer in KNOWN and texts and not (is_early and scorer != _INCLUDES):
@@ -173,7 +173,7 @@ def _derive_choice(
     explanation: Any,
 ) -> tuple[str | None, bool | None]:
     letter = last_answer(completion)
-    has_all = sample.log is not None and sample.log.ends_with_choices
+    has_all = sample.log is not None and sample.log.plan.ends_with_choices
     letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
     is_known = has_all and explanation == completion and letter in [*letters]
     selected = letter if is_known else told

@@ -31,6 +31,7 @@ from evalstream.formats.lm_eval.written_values import (
     list_arguments,
     parse_argument,
 )
+from evalstream.formats.releases import is_released
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json, json_values
 from evalstream.parsing.json import text_or_none
@@ -57,6 +58,7 @@ def find_contradictions(
 ) -> Iterator[Violation]:
     """Yield contradictions about the model and about a task, by default about all tasks."""
     yield from (*_names(results, path), *_digests(results), *_times(results, path))
+    yield from _release(results)
     for name in results.tasks if task is None else [task]:
         for find in _OF_TASKS:
             yield from find(results, name)
@@ -118,6 +120,15 @@ def _times(results: Results, path: str) -> Iterator[Violation]:
 
 _ZONES: Final = 15 * 3600
 """The seconds by which a local time is at most from UTC, and an hour more."""
+
+
+def _release(results: Results) -> Iterator[Violation]:
+    """Warn of a release that is earlier than members show, but for a development version."""
+    told, shown = results.document.get("lm_eval_version"), ".".join(map(str, results.release))
+    if is_released(told) and results.stated_release < results.release:
+        message = f"members of the results show that release {shown} or a later one wrote them"
+        found = contradiction(message, ("lm_eval_version",), None, told)
+        yield found._replace(severity=Severity.WARNING)
 
 
 def _repeated_arguments(results: Results) -> Iterator[Violation]:

@@ -491,6 +491,7 @@ def test_the_layout_of_the_first_releases_is_read(tmp_path: Path) -> None:
     for sample in log["samples"]:
         sample["score"] = sample.pop("scores")["match"]
         sample["events"] = []
+        del sample["uuid"]
     run = only(written(log, tmp_path, "json"))
     assert run.counts == {}
     assert {claim.state for claim in run.claims} == {State.CONFIRMED}
@@ -980,8 +981,29 @@ def test_samples_of_early_releases_counted_no_usage(
     log = sound_log()
     log["eval"]["packages"]["inspect_ai"] = release
     for sample in log["samples"]:
-        del sample["model_usage"]
+        del sample["model_usage"], sample["uuid"]
     assert found(written(log, tmp_path, "json")).keys() & {"INS210"} == codes
+
+
+@each(
+    ("release", "codes"),
+    [
+        ("0.3.41", {"INS109", "INS210"}),
+        ("0.3.41.dev123+g9ad2119a", {"INS210"}),
+        ("0.1.dev1+g9ad2119a", {"INS210"}),
+        ("0.3.285", {"INS210"}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_a_log_has_no_habits_of_a_release_before_its_members(
+    kind: str, release: str, codes: set[str], tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["eval"]["packages"]["inspect_ai"] = release
+    for sample in log["samples"]:
+        del sample["model_usage"]
+        sample["turn_count"] = 1
+    assert found(written(log, tmp_path, kind)).keys() & {"INS109", "INS210"} == codes
 
 
 @each(

@@ -230,9 +230,9 @@ def test_a_run_with_an_error_did_not_finish_successfully(tmp_path: Path) -> None
     assert found.message == "the run did not finish successfully: its status is error"
 
 
-@each(("release", "counted"), [("0.3.260", False), ("0.3.261", True)])
-def test_scores_of_failed_samples_were_not_counted(
-    release: str, counted: bool, tmp_path: Path
+@each(("release", "is_early"), [("0.3.260", True), ("0.3.261", False)])
+def test_scores_of_failed_samples_were_counted_by_scoring_again_alone(
+    release: str, is_early: bool, tmp_path: Path
 ) -> None:
     log, _, metrics = log_of(release)
     log["eval"]["config"]["fail_on_error"] = False
@@ -240,10 +240,13 @@ def test_scores_of_failed_samples_were_not_counted(
     log["samples"][3]["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
     sound = {"passed": 0, "INS211": 1}
     refuted = {"failed": 0, "INS211": 1, "INS301": 1, "INS302": 2}
-    assert checked(tmp_path, log) == (sound if counted else refuted)
+    assert checked(tmp_path, log) == sound
     metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    assert checked(tmp_path, log).keys() == {"failed", "INS211", "INS302"}
     log["reductions"][0]["samples"][1]["value"] = 1.0
-    assert checked(tmp_path, log) == (refuted if counted else sound)
+    assert checked(tmp_path, log) == (sound if is_early else refuted)
+    log["reductions"][0]["samples"][0]["value"] = 0.0
+    assert "failed" in checked(tmp_path, log)
 
 
 def test_scoring_again_counted_failed_samples(tmp_path: Path) -> None:
@@ -330,6 +333,80 @@ def test_scores_of_a_later_scoring_have_no_event(tmp_path: Path) -> None:
     assert checked(tmp_path, log) == {"passed": 0, "INS216": 4}
     log["eval"]["packages"]["inspect_ai"] = "0.3.124"
     assert "failed" in checked(tmp_path, log)
+
+
+def _without_names(log: Log, explanation: str) -> None:
+    """Make the events of scores those of an early release, of another scoring."""
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if event.pop("scorer", None):
+                event["score"] = {**event["score"], "explanation": explanation}
+
+
+def test_scores_of_a_later_scoring_are_open_where_no_scorer_is_declared(tmp_path: Path) -> None:
+    log, _, metrics = log_of("0.3.62")
+    del log["eval"]["scorers"]
+    for sample in log["samples"]:
+        del sample["uuid"]
+    _without_names(log, "by includes")
+    found = checked(tmp_path, log)
+    assert found == {"unconfirmed": 0, "INS216": 4, "INS304": 2, "ES805": 1}
+    metrics["accuracy"]["value"] = 0.1
+    assert checked(tmp_path, log).keys() == {"failed", "INS216", "INS302", "INS304"}
+    # Members of a later release show that it would have recorded them.
+    for sample in log["samples"]:
+        sample["turn_count"] = 1
+    assert "failed" in checked(tmp_path, log)
+
+
+def test_samples_of_an_earlier_log_have_the_events_of_their_release(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.285")
+    for event in log["samples"][0]["events"]:
+        event.pop("scorer", None)
+    assert checked(tmp_path, log)["INS216"] == 1
+    log["eval"]["created"] = "2026-03-02T13:00:00+00:00"
+    assert "INS216" not in checked(tmp_path, log)
+    # Its members show that a release ran it that names the scorer in each event.
+    log["samples"][0]["turn_count"] = 1
+    assert checked(tmp_path, log)["INS216"] == 1
+
+
+def test_a_later_release_keeps_no_parameters_of_scorers_that_are_not_declared(
+    tmp_path: Path,
+) -> None:
+    log, _, _ = log_of("0.3.62")
+    del log["eval"]["scorers"]
+    result = log["results"]["scores"][0]
+    for sample in log["samples"]:
+        del sample["uuid"]
+        score = sample["scores"]["match"]
+        score["value"] = "I" if score["value"] == "C" else "C"
+        next(one for one in sample["events"] if one["event"] == "score")["score"] = score
+    kept = {name: result.pop(name) for name in ("scored_samples", "unscored_samples")}
+    assert "INS218" in checked(tmp_path, log)
+    result |= kept
+    assert "INS218" not in checked(tmp_path, log)
+
+
+def test_a_later_release_names_only_the_scorers_that_it_adds(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.200")
+    _without_names(log, "")
+    for sample in log["samples"]:
+        score = sample["scores"]["match"]
+        next(one for one in sample["events"] if one["event"] == "score")["score"] = score
+        added = {**sample["events"][-1], "event": "score", "score": score, "scorer": "exact"}
+        sample["events"].append(added)
+        sample["scores"]["exact"] = score
+    log["eval"]["scorers"].append({**scorer, "name": "exact"})
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    log["results"]["scores"].append({**result, "name": "exact", "scorer": "exact"})
+    log["reductions"].append({**reduction, "scorer": "exact"})
+    assert "INS216" not in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"] = {"value": "I", "answer": "5"}
+    assert "INS216" in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"] = log["samples"][0]["scores"]["exact"]
+    log["eval"]["packages"]["inspect_ai"] = "0.3.285"
+    assert checked(tmp_path, log)["INS216"] == 4
 
 
 def test_early_releases_explained_no_wrong_answer_that_is_the_completion(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ FITS: dict[str, Callable[[Sample], None]] = {
     "list as score": _set("scores", "match", "value", value=[1, "a", True, 0.5]),
     "what its reader moves": _set("scores", "match", "metadata", value={"unscored_reason": "x"}),
     "sandbox": _set("sandbox", value={"type": "docker", "config": "compose.yaml"}),
+    "sandbox of early releases": _set("sandbox", value=["docker", "compose.yaml"]),
     "any metadata": _set("metadata", value={"a": [{"b": None}]}),
 }
 
@@ -86,6 +87,8 @@ OTHERS: dict[str, Callable[[Sample], None]] = {
     "what a validator bounds": _set("events", 0, value=_model(config={"prompt_logprobs": 99})),
     "timelines": _set("timelines", value=[{"name": "x"}]),
     "sandbox": _set("sandbox", value={"type": "docker", "config": {}}),
+    "half a sandbox": _set("sandbox", value=["docker"]),
+    "sandbox without a kind": _set("sandbox", value=[None, "compose.yaml"]),
     "deep schema": _set("events", 0, value=_model(tools=[_nested(9)])),
     "list": lambda sample: sample.clear(),
 }
@@ -108,6 +111,8 @@ def test_a_log_without_its_samples_fits() -> None:
     log["eval"] |= {"sandbox": {"type": "local", "config": None}, "scorers": [parts]}
     log["eval"]["config"]["approval"] = policy
     log["log_updates"] = [{"edits": [edit], "provenance": {"author": "a person"}}]
+    assert log_types().fits_log(log)
+    log["eval"]["sandbox"] = ["local", None]
     assert log_types().fits_log(log)
     parts["metrics"][1]["a"] = [{"name": 1}]
     assert not log_types().fits_log(log)

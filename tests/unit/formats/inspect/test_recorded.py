@@ -187,6 +187,19 @@ def _answer_in_all_but_calls(log: Log) -> None:
     sample["events"][CHANGES]["changes"][4]["value"] = "five"
 
 
+def _get_another_question(log: Log) -> None:
+    for call in (FIRST_CALL, SECOND_CALL):
+        _sample(log)["events"][call]["input"][0]["content"][0]["text"] = "What is 1 + 3?"
+
+
+def _name_another_model(log: Log) -> None:
+    _sample(log)["messages"][3]["model"] = "acme/another"
+
+
+def _name_another_model_in_the_output(log: Log) -> None:
+    _sample(log)["output"]["model"] = "another"
+
+
 def _say_in_all_but_the_next_call(log: Log) -> None:
     sample = _sample(log)
     made = sample["events"][FIRST_CALL]["output"]["choices"][0]["message"]
@@ -288,6 +301,9 @@ CHANGED: dict[Callable[[Log], None], set[str]] = {
     _swap_messages: {"INS215"},
     _speak_for_the_user: {"INS215"},
     _say_in_all_but_the_next_call: {"INS215"},
+    _get_another_question: {"INS215"},
+    _name_another_model: {"INS215"},
+    _name_another_model_in_the_output: {"INS212"},
     _forget_a_state: {"INS215"},
     _tell_another_result: {"INS215"},
     _tell_another_argument: {"INS215"},
@@ -425,6 +441,21 @@ def _sample_is_stopped(log: Log) -> None:
     _return_otherwise(log)
 
 
+def _questions_that_are_joined(log: Log) -> None:
+    sample = _sample(log)
+    first, second = {"id": "u1", "role": "user"}, {"id": "u2", "role": "user", "content": "b"}
+    sample["messages"][0:0] = _begun(log)["messages"][0:0] = [{**first, "content": "a"}, second]
+    for change in sample["events"][CHANGES]["changes"][:3]:
+        change["path"] = f"/messages/{int(change['path'][-1]) + 2}"
+    for call in (FIRST_CALL, SECOND_CALL):
+        sample["events"][call]["input"].insert(0, {**first, "content": "a\nb"})
+
+
+def _begun(log: Log) -> dict[str, Any]:
+    state: dict[str, Any] = _sample(log)["events"][0]["state"]
+    return state
+
+
 def _messages_that_are_moved(log: Log) -> None:
     changes = _sample(log)["events"][CHANGES]["changes"]
     changes[0]["path"] = "/kept"
@@ -499,6 +530,7 @@ HONEST: list[Callable[[Log], None]] = [
     _solver_adds_metadata,
     _part_of_the_dataset,
     _sample_is_stopped,
+    _questions_that_are_joined,
     _messages_that_are_moved,
 ]
 
@@ -999,6 +1031,25 @@ def test_scorers_of_the_results_are_known_where_they_are_not_declared(
     assert errors(log, tmp_path) == {"INS218"}
 
 
+@each(
+    ("release", "scorer", "severity"),
+    [("0.3.122", "own", "warning"), ("0.3.122", "match", "error"), ("0.3.123", "own", "error")],
+)
+def test_a_scorer_of_ones_own_may_have_set_the_first_choice(
+    release: str, scorer: str, severity: str, tmp_path: Path
+) -> None:
+    log = witnessed()
+    log["eval"]["packages"]["inspect_ai"] = release
+    sample = _sample(log)
+    sample["scores"][scorer] = sample["scores"].pop("match")
+    for message in (sample["messages"][-1], sample["output"]["choices"][0]["message"]):
+        message["content"] = "4 (scored)"
+    del sample["output"]["completion"]
+    found = [one for one in _check(log, tmp_path) if one.code in {"INS212", "INS215"}]
+    assert {one.code for one in found} == {"INS212", "INS215"}
+    assert {one.severity.label for one in found} == {severity}
+
+
 def test_the_metadata_of_a_score_are_those_of_its_event(tmp_path: Path) -> None:
     log = sound_log()
     score = log["samples"][0]["scores"]["match"]
@@ -1049,6 +1100,8 @@ def _other_options(log: Log) -> None:
 
 def _early_release(log: Log) -> None:
     log["eval"]["packages"]["inspect_ai"] = "0.3.9"
+    for sample in log["samples"]:
+        del sample["uuid"]
 
 
 @each("packages", [{}, {"inspect_ai": "0.3.9"}, {"inspect_ai": "unknown"}])
@@ -1174,7 +1227,10 @@ def test_calls_that_no_sample_counts_are_found(tmp_path: Path) -> None:
     assert "INS217" in errors(log, tmp_path)
     log["eval"]["packages"] = {"inspect_ai": "0.3.50"}
     events = _sample(log)["events"]
+    assert "INS217" in errors(log, tmp_path)
     _sample(log)["events"] = [one for one in events if one["event"] != "span_begin"]
+    for sample in log["samples"]:
+        del sample["uuid"]
     assert "INS217" not in errors(log, tmp_path)
 
 
