@@ -15,7 +15,7 @@ from typing import Final
 
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import fast_or_none
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 
 INSPECT: Final = "Inspect"

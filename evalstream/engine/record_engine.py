@@ -18,6 +18,7 @@ from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import newline_missing
@@ -116,13 +117,13 @@ class RecordEngine:
 
     def _figures(self, line: bytes) -> RowFigures | None:
         """Return the figures of a record, or None if its line cannot be parsed quickly."""
-        record = json.fast_or_none(line)
+        record = fast_or_none(line)
         return self.record.figures(record) if record.__class__ is dict else None
 
     def read(self, line: bytes, offset: int, *, torn: bool) -> syntax.ObjectReading:
         """Read a line that must hold a record."""
         if not self._shallow:
-            value = json.fast_or_none(line)
+            value = fast_or_none(line)
             if value.__class__ is dict and json.is_finite(value):
                 return syntax.ObjectReading(value, [])
         depth, noun = self.context.options.max_depth, self.record.noun

@@ -23,7 +23,8 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import UTF8_MARK, dumps, fast_or_none
+from evalstream.parsing.json import UTF8_MARK, dumps
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, find_row_start, split_line
 

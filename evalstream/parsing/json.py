@@ -52,15 +52,6 @@ surrogates, more than 200 levels, integers of over 4,300 digits. One exception: 
 1e999 becomes infinite, so the schema check that follows must refuse infinities.
 """
 
-
-def fast_or_none(text: bytes) -> Any:
-    """Parse a text as `fast` does; None for one that it refuses."""
-    try:
-        return fast(text)
-    except ValueError:
-        return None
-
-
 fast_with_nan: Callable[[bytes], Any] = partial(
     jiter.from_json, catch_duplicate_keys=True, allow_inf_nan=True
 )

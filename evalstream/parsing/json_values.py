@@ -10,14 +10,15 @@ from typing import Any, Final, TypeGuard
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.hashing import hash_function
-from evalstream.parsing.json import (
-    FAST_DEPTH,
-    UTF8_MARK,
-    Parsed,
-    canonical,
-    fast_or_none,
-    is_finite,
-)
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
+
+
+def fast_or_none(text: bytes) -> Any:
+    """Parse a text as `fast` does; None for one that it refuses."""
+    try:
+        return fast(text)
+    except ValueError:
+        return None
 
 
 def parse_or_none(text: bytes) -> Any:

@@ -21,7 +21,7 @@ import evalstream
 from evalstream.formats.eee.exact_path import RowReader
 from evalstream.io.output import Output
 from evalstream.model.options import Options
-from evalstream.parsing.json import fast_or_none
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter

@@ -20,6 +20,7 @@ from evalstream.model.finding import Violation
 from evalstream.model.options import SampleRequest
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.inputs import ES003
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES110, ES114, newline_missing
@@ -210,7 +211,7 @@ class BlockPass:
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
         """Parse lines and check them against the schema; return those that are rows."""
         for entry in batch:
-            entry.row = json.fast_or_none(entry.line)
+            entry.row = fast_or_none(entry.line)
         sound = [self._exact_path.reader.is_valid(entry.row) for entry in batch]
         rows = [
             entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)

@@ -23,8 +23,7 @@ from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import fast_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import fast_or_none, object_or_empty
 from evalstream.rules.schema import ES201
 
 MEMBER: Final = "detailed_evaluation_results"

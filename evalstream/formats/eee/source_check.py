@@ -28,6 +28,7 @@ from evalstream.model.signals import STOPPING
 from evalstream.model.source_log import SourceLog, SourceSample, Wanted
 from evalstream.model.text import count_noun, join_words
 from evalstream.parsing import json
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
@@ -194,7 +195,7 @@ class SourceCheck:
     def _compare_rows(self, log: SourceLog, path: str) -> None:
         for line, offset, text in every_row(path, self._options):
             STOPPING.check()
-            row = json.fast_or_none(text)
+            row = fast_or_none(text)
             if not isinstance(row, dict):
                 self._left["they cannot be read"] += 1
                 continue

@@ -34,15 +34,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing import yaml
-from evalstream.parsing.json import (
-    UTF8_MARK,
-    SyntaxIssue,
-    blank_values,
-    fast_or_none,
-    shorten,
-    type_name,
-)
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, shorten, type_name
+from evalstream.parsing.json_values import fast_or_none, list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.yaml_scalars import INVALID, Mark, settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object

@@ -24,7 +24,8 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import fast_or_none, pointer
+from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import fast_or_none
 
 ALGORITHM: Final = "sha256"
 

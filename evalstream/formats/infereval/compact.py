@@ -17,7 +17,8 @@ from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import FAST_DEPTH, fast, fast_or_none, is_finite
+from evalstream.parsing.json import FAST_DEPTH, fast, is_finite
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.parsing.schema_errors import Validator

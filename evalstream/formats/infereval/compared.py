@@ -20,6 +20,7 @@ from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import (
+    fast_or_none,
     flatten_settings,
     is_texts,
     object_or_empty,
@@ -209,7 +210,7 @@ def _items(document: RereadDocument, options: Options) -> Iterator[Element]:
 
 
 def _read_answer(text: bytes) -> Answered | None:
-    item = json.fast_or_none(text)
+    item = fast_or_none(text)
     if not isinstance(item, dict):
         return None
     return Answered(item.get("id"), item.get("model_verdict"), True, item)

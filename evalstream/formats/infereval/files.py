@@ -20,8 +20,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import fast_or_none
-from evalstream.parsing.json_values import object_or_empty, parse_or_none
+from evalstream.parsing.json_values import fast_or_none, object_or_empty, parse_or_none
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
 from evalstream.parsing.object_splitter import ObjectSplitter
 

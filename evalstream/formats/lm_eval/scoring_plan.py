@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.formats.lm_eval.views import Results, is_function
+from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.written_values import is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member

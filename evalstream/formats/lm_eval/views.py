@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.formats.lm_eval.written_values import MODEL_ARGUMENTS, read_argument
+from evalstream.formats.lm_eval.written_values import MODEL_ARGUMENTS, is_function, read_argument
 from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import pointer, text_or_none
@@ -270,17 +269,6 @@ def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
         entry.get("higher_is_better"),
         {key: value for key, value in entry.items() if key not in _NAMED},
     )
-
-
-_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
-
-
-def is_function(shown: Any) -> bool:
-    """Tell whether a configuration shows a function, by its source or else as Python shows it.
-
-    The harness calls no text.
-    """
-    return isinstance(shown, str) and _FUNCTION.search(shown) is not None
 
 
 class TaskFacts(NamedTuple):

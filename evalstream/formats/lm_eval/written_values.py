@@ -1,4 +1,4 @@
-"""Numbers as the harness writes them, and arguments of the model as it reads them.
+"""Numbers and functions as the harness writes them, and arguments of the model as it reads them.
 
 Numbers that are not finite stand there as Python spells them: `save_results_aggregated` and
 `save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
@@ -7,6 +7,7 @@ NaN, Infinity and -Infinity. JSON does not allow them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -92,3 +93,14 @@ def parse_argument(text: Any) -> Any:
     with suppress(ValueError):
         return float(text)
     return text
+
+
+_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
+
+
+def is_function(shown: Any) -> bool:
+    """Tell whether a configuration shows a function, by its source or else as Python shows it.
+
+    The harness calls no text.
+    """
+    return isinstance(shown, str) and _FUNCTION.search(shown) is not None

@@ -13,7 +13,8 @@ from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, O
 from evalstream.model.changes import NULL_DROPPED, Applied, ChangeKind, make_applied
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing import json_tree
-from evalstream.parsing.json import fast_or_none, pointer, resolve, text_or_none
+from evalstream.parsing.json import pointer, resolve, text_or_none
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
 
 

@@ -24,10 +24,11 @@ from evalstream.formats.lm_eval.scoring_plan import (
     REGISTERED,
     ROLLING,
 )
-from evalstream.formats.lm_eval.views import ListedMetric, Results, is_function
+from evalstream.formats.lm_eval.views import ListedMetric, Results
 from evalstream.formats.lm_eval.written_values import (
     MODEL_ARGUMENTS,
     as_decimal,
+    is_function,
     list_arguments,
     parse_argument,
 )
