@@ -140,12 +140,14 @@ def counts_failed(log: LogView, scorer: str) -> bool:
     """
     if not log.is_before(_FAILED_SINCE) or not log.store.has_failed_scores(scorer):
         return True
-    known = {one.id for one in log.store.iterate_scored(scorer, with_failed=False)}
     for _, one in objects(log.reductions):
         if scorer_in_samples(log, one.get("scorer")) != scorer:
             continue
         listed = {row.id: row.value for row in listed_scores(one.get("samples"))}
-        if not listed.keys() <= known:
+        others = set(listed)
+        for scored in log.store.iterate_scored(scorer, with_failed=False):
+            others.discard(scored.id)
+        if others:
             return True
         scores = log.store.iterate_scored(scorer, with_failed=False)
         with suppress(CannotCompute):
