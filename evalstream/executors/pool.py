@@ -26,6 +26,9 @@ Result = TypeVar("Result")
 
 WATCH_SECONDS: Final = 1.0
 
+COLLECT_AFTER: Final = 10_000
+"""How many new containers start a garbage collection in a worker, as cycles keep what they hold."""
+
 
 def backend(workers: int) -> Backend:
     """Describe a pool of worker processes."""
@@ -133,12 +136,13 @@ def _start_method() -> str:
 
 
 def _prepare_worker() -> None:
-    """Ignore SIGINT, disable the garbage collector, and exit when the driver exits."""
+    """Ignore SIGINT, collect garbage among new objects alone, and exit when the driver exits."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.disable()
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
+    gc.enable()
     with suppress(RuntimeError):  # where the system has no more threads
         threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 

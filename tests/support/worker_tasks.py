@@ -36,6 +36,26 @@ def run_remote(task: bytes) -> bytes:
     return msgspec.msgpack.encode(partial(globals()[name], *first)(Block(*block)))
 
 
+class Cycle:
+    """An object that refers to itself; `alive` counts those of the process."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+        Cycle.alive += 1
+
+    def __del__(self) -> None:
+        Cycle.alive -= 1
+
+
+def make_cycles(number: int, _: Block) -> int:
+    """Make cycles, and return how many the process still has."""
+    for _one in range(number):
+        Cycle()
+    return Cycle.alive
+
+
 class Trap:
     """An object whose pickle creates a file where it is unpickled."""
 

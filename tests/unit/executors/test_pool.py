@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from each import each
-from worker_tasks import content_of, content_or_die_once
+from worker_tasks import blocks, content_of, content_or_die_once, make_cycles
 
 from evalstream.executors import pool
 from evalstream.executors.base import run_in_order
@@ -96,3 +96,9 @@ def test_the_threads_of_a_dead_pool_end_before_workers_follow(
     assert list(run_in_order(pool.backend(2), function, BLOCKS)) == EXPECTED
     assert len(waits) > 2
     assert all(waits)
+
+
+def test_workers_collect_garbage() -> None:
+    tasks, number = blocks(40), pool.COLLECT_AFTER // 4
+    alive = list(run_in_order(pool.backend(1), partial(make_cycles, number), tasks))
+    assert max(alive) <= 3 * pool.COLLECT_AFTER
