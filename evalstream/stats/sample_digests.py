@@ -193,7 +193,7 @@ def record_sample(
 
 
 def score_sample(row: SampleRow, score: Any, is_right: bool | None) -> SampleRow:
-    """Return a sample with a score, as it is if that is no finite number."""
+    """Return a sample with a score; unchanged where that is not a finite number."""
     number = to_number(score)
     if number is None or not isfinite(number):
         return row

@@ -258,7 +258,7 @@ def test_entries_that_are_written_alike_give_what_others_give(pieces: int, order
                     value = round(dice.uniform(-2, 2), dice.randrange(18))
                     stat.update(dict.fromkeys(("sum", "min", "max", "mean"), value))
                     stat["sum_squared"] = value * value
-            # Of several answers the best is called so; of what requests tell there is no best.
+            # The best of several answers is called so; what requests tell has one value.
             best = next(stat for stat in copy["stats"] if stat["name"]["name"] == "exact_match")
             copy["stats"].append({**best, "name": {**best["name"], "name": "exact_match@5"}})
             entries.append(copy)

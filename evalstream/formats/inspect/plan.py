@@ -23,10 +23,11 @@ _AGENTS: Final = frozenset({"basic_agent", "basic_agent_loop", "react", "submit_
 
 
 class Plan:
-    """The plan of a log, any JSON value."""
+    """The plan of a log, any JSON value, and the settings of its model."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, of_model: Any) -> None:
         self._steps, self._config = list_or_empty(member(value, "steps")), member(value, "config")
+        self._of_model = object_or_empty(of_model)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -45,18 +46,18 @@ class Plan:
         """Whether the last solver is `multiple_choice`, which selects choices by the completion."""
         return bool(self._steps) and member(self._steps[-1], "solver") == "multiple_choice"
 
-    def declared_settings(self, of_model: Any) -> dict[str, Any]:
-        """Return the declared settings of generation, without those that a step may set.
+    @cached_property
+    def declared_settings(self) -> dict[str, Any]:
+        """The declared settings of generation, without those that a step may set.
 
-        `of_model` are those of the model. Earlier releases have the settings of a step in an
-        object, `kwargs`.
+        Earlier releases have the settings of a step in an object, `kwargs`.
         """
         steps = [object_or_empty(member(one, "params")) for one in self._steps]
         steps += [object_or_empty(one.get("kwargs")) for one in steps]
         found: Mapping[str, Any] = object_or_empty(self._config)
         values = {name: found.get(name) for name in _SETTINGS}
         for name, value in values.items():
-            values[name] = object_or_empty(of_model).get(name) if value is None else value
+            values[name] = self._of_model.get(name) if value is None else value
         return {
             name: value
             for name, value in values.items()

@@ -346,7 +346,7 @@ class LogView(Dated):
     @cached_property
     def plan(self) -> Plan:
         """The plan."""
-        return Plan(self.header.get("plan"))
+        return Plan(self.header.get("plan"), self.eval.get("model_generate_config"))
 
     @cached_property
     def sample_ids(self) -> list[str] | None:

@@ -1,6 +1,6 @@
 """Numbers and functions as the harness writes them, and arguments of the model as it reads them.
 
-Numbers that are not finite stand there as Python spells them: `save_results_aggregated` and
+Python spells numbers that are not finite: `save_results_aggregated` and
 `save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
 NaN, Infinity and -Infinity. JSON does not allow them.
 """

@@ -157,14 +157,13 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
     A step of the plan may have settings of its own.
     """
     log = sample.log
-    if log is None or not log.plan.is_plain:
+    if log is None or not log.plan.is_plain or not log.plan.declared_settings:
         return
-    declared = log.plan.declared_settings(log.eval.get("model_generate_config"))
     for index, event in sample.events("model"):
         if event.get("model") != log.eval.get("model") or "scorer" in sample.spans_around(event):
             continue
         used = object_or_empty(event.get("config"))
-        for name, wanted in declared.items():
+        for name, wanted in log.plan.declared_settings.items():
             if not same(used.get(name), wanted):
                 yield INS208.violation(
                     f"the log declares another {name} than its calls of the model had",
