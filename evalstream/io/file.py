@@ -142,11 +142,12 @@ class FileSource:
     def _pieces(self, length: int) -> Iterator[tuple[bytes, bool]]:
         """Iterate over the bytes that are left, with an end flag. Raises OSError."""
         while self._done < self.size:
-            piece = self._head[self._done : self._done + length]
+            size = self._whole_lines(length)
+            piece = self._head[self._done : self._done + size]
             if not piece:
                 self._head = b""
                 self._file.seek(self._done)
-                piece = self._file.read(self._whole_lines(length)) or b""
+                piece = self._file.read(size) or b""
             if not piece:
                 raise OSError(SHORTER)
             if self._digest is not None:

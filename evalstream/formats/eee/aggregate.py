@@ -334,6 +334,8 @@ def _read_limits(result: Mapping[str, Any]) -> tuple[float | None, float | None]
     Tokens of reasoning may come on top of max_tokens.
     """
     settings = member(result.get("generation_config"), "generation_args")
+    if not settings:
+        return None, None
     planned = member(member(settings, "eval_plan"), "config")
     tokens = [read_number(member(holder, "max_tokens")) for holder in (settings, planned)]
     most = max((number for number in tokens if number is not None), default=None)

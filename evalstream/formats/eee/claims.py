@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, localcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import jiter
@@ -290,33 +290,38 @@ class Detail(NamedTuple):
 
 def read_details(result: Any, *, is_in_percent: bool) -> Iterator[Detail]:
     """Yield the further figures of a result; `is_in_percent` says that its scores are."""
-    for path, place, value in _iterate_details(result):
+    leaves: list[_Leaf] = []
+    _list_leaves(result, (), None, leaves)
+    for path, place, value in leaves:
         kind, number = _read_detail(path, value, is_in_percent=is_in_percent)
         if kind is not None:
-            yield Detail(path, place, kind, number, value)
+            yield Detail(path, place or pointer(path), kind, number, value)
 
 
-def _iterate_details(
-    value: Any, path: Path = (), place: str | None = None
-) -> Iterator[tuple[Path, str, Any]]:
-    """Yield path, pointer and value of what a result holds beside the defined members.
+_Leaf = tuple[Path, str | None, Any]
+"""The path and the value of a member, and the pointer to the text that it was parsed from."""
 
-    From 0.2.1 on details are texts, and migration writes an object as its JSON: the pointer is that
-    of the text.
+
+def _list_leaves(value: Any, path: Path, place: str | None, found: list[_Leaf]) -> None:
+    """Add the values that a result holds beside the defined members.
+
+    From 0.2.1 on details are texts, and migration writes an object as its JSON: `place` is then
+    the pointer to that text.
     """
     if value.__class__ is str and value[:1] in {"{", "["}:
         place = place or pointer(path)
         value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
-    if isinstance(value, dict):
+    if value.__class__ is dict:
+        known = _KNOWN.get(path, ())
         for key, part in value.items():
-            if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
-                yield from _iterate_details(part, (*path, key), place)
-    elif isinstance(value, list):
+            if key not in known and not key.casefold().endswith(_SETTINGS):
+                _list_leaves(part, (*path, key), place, found)
+    elif value.__class__ is list:
         # Lists beside the score are of its samples.
         for index, part in enumerate(value if path[:1] == _SCORE else ()):
-            yield from _iterate_details(part, (*path, index), place)
+            _list_leaves(part, (*path, index), place, found)
     else:
-        yield path, place or pointer(path), value
+        found.append((path, place, value))
 
 
 def _read_detail(
@@ -330,14 +335,17 @@ def _read_detail(
     part of the samples, one in percent may be on another scale than the scores, and a whole number
     is perhaps a count: they are of an unknown kind.
     """
-    text = str(value).strip()
-    names = [part for part in path if part.__class__ is str and part != "value"]
-    kind = _kind_of_name(names[-1]) if names else None
-    if path[:2] == _UNCERTAINTY and value.__class__ is float and names[-1] not in _LEVELS:
+    names = (part for part in reversed(path) if part.__class__ is str and part != "value")
+    name = next(names, None)
+    kind = None if name is None else _kind_of_name(name)
+    if path[:2] == _UNCERTAINTY and value.__class__ is float and name not in _LEVELS:
         kind = kind or kinds.UNKNOWN
-    if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
+    if name is None or kind is None or value.__class__ not in {int, float, str}:
         return None, None
-    is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None
+    text = str(value).strip()
+    if not _NUMBER.match(text):
+        return None, None
+    is_percent = text.endswith("%") or _PERCENT_NAME.search(name) is not None
     is_scaled = is_percent and not is_in_percent
     number = _parse_decimal(text.removesuffix("%"), -2 if is_scaled else 0)
     is_own = path[:-1] in {(), _SCORE, _DETAILS, _UNCERTAINTY}
@@ -345,6 +353,7 @@ def _read_detail(
     return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
 
 
+@lru_cache(maxsize=4096)
 def _kind_of_name(name: str) -> ClaimKind | None:
     """Return the kind of a figure in the details.
 
