@@ -156,19 +156,14 @@ class AggregateFinder:
             is_named = is_samples and number == 0
             if (self._may_be if is_named else self._is_aggregate)(candidate):
                 return candidate
-        declaring = self._declaring(rows)
+        declaring = self.find_declaring(rows)
         return declaring[0] if len(declaring) == 1 else None
-
-    def rivals_of(self, rows: str) -> tuple[str, ...]:
-        """Return two aggregates that declare a rows file without an aggregate, or none."""
-        declaring = self._declaring(rows)
-        return declaring if len(declaring) > 1 else ()
 
     def close(self) -> None:
         """Forget everything."""
         self._kept.close()
 
-    def _declaring(self, rows: str) -> tuple[str, ...]:
+    def find_declaring(self, rows: str) -> tuple[str, ...]:
         """Return at most two aggregates in the folder of a rows file that declare it."""
         folder, name = os.path.split(rows)
         if self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", [(encode_name(folder),)]):

@@ -95,7 +95,7 @@ class Pairing:
         path, own = self._place.join_path(file.path), self._place.identity(file.true_path)
         aggregate = self._companions.find_aggregate(file.path)
         if aggregate is None:
-            rivals = tuple(map(self._place.join_path, self._companions.rivals_of(file.path)))
+            rivals = tuple(map(self._place.join_path, self._companions.find_declaring(file.path)))
             return FoundRuns(Run(path, None, size=file.size, mark=file.mark, rivals=rivals), (own,))
         beside = self._place.join_path(aggregate)
         run = Run(path, beside, size=file.size, mark=file.mark)

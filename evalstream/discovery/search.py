@@ -201,7 +201,7 @@ class Search:
         return self._of_main(self._run_of_rows(path, self._near.aggregates.find_aggregate(path)))
 
     def _run_of_rows(self, path: str, aggregate: str | None) -> Run:
-        rivals = () if aggregate is not None else self._near.aggregates.rivals_of(path)
+        rivals = () if aggregate is not None else self._near.aggregates.find_declaring(path)
         return Run(path, aggregate, rivals=rivals)
 
     def _knows(self, look: peek.AggregatePeek) -> bool:

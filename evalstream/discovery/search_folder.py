@@ -115,7 +115,7 @@ class _Search:
                 one = faulty(self._place.join_path(file.path), error)
             if one is not None:
                 yield one
-        yield from map(identify_run, self._gathered.runs())
+        yield from map(identify_run, self._gathered.runs(named=False))
         if self._whole is not None:
             self.left.take_back(unrecognised.DOCUMENT_LINK)
             yield from map(identify_run, self._whole.find(path, None, None))
@@ -318,7 +318,7 @@ class Gathered:
         found = self._kept.rows("SELECT 1 FROM document WHERE format = ? LIMIT 1", name)
         return bool(found)
 
-    def runs(self, *, named: bool = False) -> Iterator[Run | NoInput]:
+    def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Pair the documents of each format by what they say.
 
         With `named` (the user named each document in one call), the documents that are left over

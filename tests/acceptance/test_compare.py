@@ -133,7 +133,10 @@ def test_conditions_decide_the_exit_code() -> None:
     assert compare(B, A, "--reference", "B", "--fail-if", "regression").code == 1
     assert compare(A, B, "--fail-if", "overlap,drift").code == 1
     assert compare(A, B, "--min-overlap", "0.99").code == 3
-    assert compare(A, B, "--min-overlap", "0.99", "--fail-if", "overlap").code == 3
+    low = compare(A, B, "--min-overlap", "0.99", "--fail-if", "overlap")
+    assert low.code == 3
+    assert "--fail-if overlap: the condition holds" in low.out
+    assert compare(A, B, "--fail-if", "overlap").code == 0
 
 
 def test_former_names_work_with_a_warning() -> None:

@@ -45,6 +45,8 @@ def test_without_it_they_are_listed_and_not_compared(renamed: Path) -> None:
     assert [one.metric.label for one in report.comparisons] == ["tiny_products / closeness"]
     assert len(report.unmatched_results) == 2
     assert "--same-result" not in report.first_line
+    gated = evalstream.compare([A, renamed], verify=False, fail_if="overlap")
+    assert (gated.failed_on, gated.exit_code) == (["overlap"], 1)
 
 
 @each(

@@ -34,8 +34,8 @@ HALF: Final = 0.5
 Interval = tuple[float, float]
 
 USUAL_LEVEL: Final = 0.95
-ROUNDED_QUANTILES: Final = (1.96, 2.0)
-"""The values that many writers use for the normal quantile of 95 %, which is 1.95996…"""
+TWO_SIGMA: Final = 2.0
+"""What some writers use for the normal quantile of 95 %."""
 
 
 def judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
@@ -202,7 +202,7 @@ def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
     yield from as_in_tables(normal_quantile((1 + level) / 2))
     if level == USUAL_LEVEL:
-        yield from ROUNDED_QUANTILES
+        yield TWO_SIGMA
 
 
 def as_in_tables(quantile: float) -> Iterator[float]:

@@ -43,6 +43,12 @@ def test_rules_about_a_log_need_its_name(select: str) -> None:
     assert evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select, "ES5"]).passed
 
 
+def test_what_was_not_checked_names_the_chosen_rules(tmp_path: Path) -> None:
+    report = evalstream.check(tmp_path / "missing.jsonl", select=["ES5"], ignore=["ES506"])
+    assert report.exit_code == 3
+    assert [(run.selected, run.ignored) for run in report.runs] == [(("ES5",), ("ES506",))]
+
+
 def test_rules_that_an_ignored_file_leaves_cannot_pass_without_a_log(tmp_path: Path) -> None:
     options: dict[str, Any] = {"select": ["ES5", "ES65"], "per_file_ignores": ["*.jsonl:ES5"]}
     (run,) = evalstream.check(PAIR[0], aggregate=PAIR[1], **options).runs

@@ -101,6 +101,32 @@ def test_a_figure_that_strays_is_refuted(kind: kinds.ClaimKind, stray: float) ->
     assert judge(claim(kind, Decimal(repr(value))), evidence).claim.state is State.REFUTED
 
 
+@each(
+    ("quantile", "level", "is_known"),
+    [
+        ("1.95996398454005", 0.95, True),
+        ("1.96", 0.95, True),
+        ("2", 0.95, True),
+        ("2", 0.9, False),
+        ("1.645", 0.9, True),
+        ("1.645", 0.95, False),
+        ("1.645", None, True),
+        ("2.1", None, False),
+    ],
+)
+def test_an_interval_is_by_a_quantile_of_its_level(
+    quantile: str, level: float | None, is_known: bool
+) -> None:
+    scores = [number / 100 for number in range(100)]
+    evidence = Evidence.of_numbers(scores)
+    error = next(iter(kinds.ERROR.figures(evidence))).value
+    half = Decimal(quantile) * Decimal(repr(float(error)))
+    ends = Decimal("0.495") - half, Decimal("0.495") + half
+    found = judge(claim(kinds.INTERVAL, ends, level=level), evidence)
+    assert found.claim.state is (State.CONFIRMED if is_known else State.REFUTED)
+    assert (not is_known and level is None) == ("95, 90 or 99" in (found.message or ""))
+
+
 def test_huge_scores_of_both_signs_do_not_confirm_whatever_is_claimed() -> None:
     evidence = Evidence.of_numbers([1e12, -1e12, 0.5])
     assert judge(claim(kinds.MEAN, Decimal("0.99")), evidence).claim.state is State.REFUTED
