@@ -140,6 +140,19 @@ def test_findings_that_a_block_cannot_know_are_added_to_their_line() -> None:
     assert sketch.strip.warnings == (0, 0, 5, 0)
 
 
+def test_a_line_may_have_more_findings_than_a_byte_counts() -> None:
+    block = BlockSketcher()
+    for _ in range(2):
+        block.note(2, Severity.ERROR, 200)
+    for line in (1, 2):
+        block.row(line, None)
+    total = SketchTotal()
+    total.take(block.block(2), 0)
+    sketch = total.sketch()
+    assert sketch is not None
+    assert sketch.strip.errors == (0, 400)
+
+
 def test_amounts_are_told_apart_by_their_kind() -> None:
     sketch = sketch_of([Line(True, (None, 120, 1, 2, 3, 0, None, True), (0, 0, 0))])
     assert sketch is not None

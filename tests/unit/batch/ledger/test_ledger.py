@@ -764,6 +764,15 @@ def test_a_journal_that_another_process_is_writing_is_accepted(path: str, start:
     assert not list(entries(path))
 
 
+def test_no_ledger_begins_beside_a_journal_of_another_program(path: str) -> None:
+    journal = Path(f"{path}-journal")
+    journal.write_bytes(b"what another program wrote")
+    with pytest.raises(CannotWrite, match="this journal has no ledger"):
+        Ledger(path, Options())
+    assert journal.read_bytes() == b"what another program wrote"
+    assert not Path(path).exists()
+
+
 def test_a_ledger_that_stays_locked_is_told(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
