@@ -43,10 +43,11 @@ def judge_claims(
     """Yield every claim of an aggregate; all are open without rows, or if not all were read."""
     may_share = any(result.is_qualified for result in aggregate.joinable)
     times_of_sums = Counter(map(_shared_sums, tally.scores.values())) if may_share else {}
-    others = [one for one in aggregate.joinable if one.place not in tally.scores]
+    unscored = (one for one in aggregate.joinable if one.place not in tally.scores)
+    others = list(unscored) if tally.rows else []
     has_unnamed = any(place >= len(aggregate.joinable) for place in tally.scores)
     join = Join(aggregate.joinable if others or has_unnamed else ())
-    parts = index_parts(aggregate.joinable) if others and tally.rows else {}
+    parts = index_parts(aggregate.joinable) if others else {}
     groups = {one.place for one in others if one.id in parts}
     alike: dict[int, list[Decimal]] = {}
     for result in aggregate.joinable:
