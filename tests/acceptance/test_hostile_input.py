@@ -404,6 +404,16 @@ def test_an_aggregate_under_the_name_of_rows_is_told(see: See) -> None:
     assert (code, "this is an aggregate; name its rows" in text) == (3, True)
 
 
+def test_rows_in_place_of_an_aggregate_are_told(tmp_path: Path, see: See) -> None:
+    (tmp_path / "other.json").write_bytes(GOOD)
+    code, text = see(GOOD, aggregate=tmp_path / "other.json")
+    assert (code, "these are rows; name their aggregate" in text) == (3, True)
+    document = json.dumps(aggregate_of("0.2.0", GOOD, 8)).encode()
+    (tmp_path / "other.json").write_bytes(document + b"\n" + document)
+    code, text = see(GOOD, aggregate=tmp_path / "other.json")
+    assert (code, "ES105 spliced-record: 1" in text) == (1, True)
+
+
 @pytest.mark.parametrize("depth", [198, 199, deep(5000), 200_000])
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 def test_deep_nesting_is_told_and_hides_nothing(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.formats.eee import versions
+from evalstream.formats.eee import AGGREGATE_SIGNS, versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.aggregate import ES702
@@ -29,10 +29,11 @@ from evalstream.model.finding import PlacedViolation, Violation, expect_one
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, text_or_none
+from evalstream.parsing.json_values import fast_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import PROFILES
-from evalstream.rules.inputs import ES001, ES009
+from evalstream.rules.inputs import ES001, ES005, ES009
 from evalstream.rules.schema import explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
 
@@ -44,6 +45,7 @@ ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 
 TOO_DEEP: Final = "nested too deep to be checked against the schema"
 FILE_PATH: Final = f"{DETAILS}/file_path"
+ROWS: Final = "these are rows; name their aggregate after --aggregate"
 OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 BOUNDS: Final = ("/min_score", "/max_score")
 
@@ -75,7 +77,10 @@ def open_aggregate(run: Run, options: Options, watch: Watch) -> ReadAggregate:
     text = reason = None
     try:
         text = document_bytes(path, watch)
-        aggregate, violations = read_aggregate(text, options)[:2]
+        if run.rows is not None and _are_rows(text):
+            aggregate, violations = None, [PlacedViolation(ES005.violation(ROWS))]
+        else:
+            aggregate, violations = read_aggregate(text, options)[:2]
     except (OSError, CannotCheck) as error:
         # Without rows only its name may say what it is, such as a document of another format.
         noun = "it" if run.rows is None else "the aggregate"
@@ -110,6 +115,13 @@ def read_aggregate(text: bytes, options: Options) -> ReadAggregate:
     except RecursionError:
         return ReadAggregate(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
     return ReadAggregate(aggregate, violations)
+
+
+def _are_rows(text: bytes) -> bool:
+    """Tell by the first of several lines whether a file holds rows."""
+    line, _, others = text.partition(b"\n")
+    row = fast_or_none(line) if others.strip() else None
+    return isinstance(row, dict) and "sample_id" in row and not AGGREGATE_SIGNS & row.keys()
 
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
