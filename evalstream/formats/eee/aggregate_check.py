@@ -77,10 +77,7 @@ def open_aggregate(run: Run, options: Options, watch: Watch) -> ReadAggregate:
     text = reason = None
     try:
         text = document_bytes(path, watch)
-        if run.rows is not None and _are_rows(text):
-            aggregate, violations = None, [PlacedViolation(ES005.violation(ROWS))]
-        else:
-            aggregate, violations = read_aggregate(text, options)[:2]
+        aggregate, violations = read_aggregate(text, options)[:2]
     except (OSError, CannotCheck) as error:
         # Without rows only its name may say what it is, such as a document of another format.
         noun = "it" if run.rows is None else "the aggregate"
@@ -107,6 +104,8 @@ def read_aggregate(text: bytes, options: Options) -> ReadAggregate:
     reading = read_document(text, options, "an aggregate", partial(_accepts, options))
     violations = list(reading.violations)
     if reading.value is None:
+        if _are_rows(text):
+            violations = [PlacedViolation(ES005.violation(ROWS))]
         return ReadAggregate(None, violations)
     aggregate = Aggregate(reading.value, text.removeprefix(UTF8_MARK))
     found = _schema_violations(aggregate, options, is_valid=reading.accepted)
