@@ -458,3 +458,9 @@ def test_a_request_of_nothing_is_wrong_usage(accepted: Path) -> None:
         command("store", "admit", "--store", str(accepted)), capture_output=True, env=environment()
     )
     assert (done.returncode, b"no changed file given" in done.stderr) == (2, True)
+
+
+def test_two_requests_by_url_are_wrong_usage(accepted: Path) -> None:
+    urls = [f"https://huggingface.co/datasets/a/b/discussions/{number}" for number in (1, 2)]
+    with pytest.raises(UsageError, match="admitted alone"):
+        admit(urls, accepted)
