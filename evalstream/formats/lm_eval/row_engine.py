@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from xxhash import xxh3_64_intdigest, xxh64_intdigest
+from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.log_reading import parse_plain
@@ -81,11 +81,19 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
         GENERATE: ({"exact_match"}, Scoring.GENERATED),
     }
     names, scoring = known.get(plan.output_type, (set(), Scoring.FILTERED))
-    is_plain = len(plan.filters) < 2 and all(chain == TAKE_FIRST for _, chain in plan.filters)
+    filters = dict(plan.filters)
+    is_plain = set(filters.values()) == {TAKE_FIRST}
     has_options = any(any(json.loads(options).values()) for options in metrics.values())
     if not is_plain or has_options or plan.is_numbered or not metrics.keys() <= names:
         return None
-    return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat, gold)
+    return RowScoring(
+        scoring if metrics else Scoring.FILTERED,
+        delimiter,
+        plan.is_chat,
+        gold,
+        filters=tuple(filters),
+        has_contents=plan.has_contents,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -165,7 +173,6 @@ class SampleChecker:
     def __init__(self, context: LogContext, scanner: SampleScanner | None = None) -> None:
         self._scanner = scanner
         self._plan, self._metrics = context.plan, dict(context.plan.metrics)
-        self._has_contents = len(context.plan.filters) > 1
         self._tally = RowsTally(ordered=context.plan.ordered)
         self._digests = bytearray()
         self._request = context.options.samples
@@ -196,6 +203,7 @@ class SampleChecker:
         """Add runs to the tally; values of runs that are alike are added together."""
         tally = self._tally
         began: SampleRun | None = None
+        place = 0
         for run in scanner.runs():
             rows = tally.filter(_name(scanner.filter(run.filter)))
             if rows is None:
@@ -203,6 +211,9 @@ class SampleChecker:
             else:
                 rows.rows += run.rows
                 rows.ids.runs.append(IdRun(run.doc_id, run.rows, run.line, 1))
+                if self._plan.has_contents:
+                    rows.contents += sum(scanner.contents(place, place + run.rows))
+            place += run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:
                     self._add_values(scanner, began, run.value)
@@ -263,9 +274,9 @@ class SampleChecker:
             return
         parts = [] if key.filter else [tally.part(key.doc_id)]
         contents = 0
-        if self._has_contents:
+        if self._plan.has_contents:
             shared = canonical([row.get(name) for name in _SHARED])
-            contents = xxh3_64_intdigest(shared, key.doc_id)
+            contents = xxh64_intdigest(shared, key.doc_id)
             for part in parts:
                 part.fitting = common_filters(part.fitting, fitting_filters(row, self._plan))
         for some in (rows, *parts):

@@ -1,5 +1,7 @@
 #include "lm_eval.h"
 
+#include "canonical.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +10,9 @@ enum {
     MOST_METRICS = 32, /* of a row */
     MOST_DEPTH = 64,
     HEX_DIGITS = 64,
-    FLOAT_DIGITS = 15,  /* that name a double in one way only */
 };
 
-/* The members of a row, beside its metrics. */
+/* The members of a row, beside its metrics; from DOC to RESPS the rows of a doc have the same. */
 enum member {
     DOC_ID, DOC, TARGET, ARGUMENTS, RESPS, FILTERED, FILTER, METRICS, DOC_HASH, PROMPT_HASH,
     TARGET_HASH, MEMBERS
@@ -25,6 +26,7 @@ static const char *const names[MEMBERS] = {
 struct lm_row {
     uint64_t seen; /* members, as bits */
     uint64_t doc_id;
+    const byte *starts[RESPS + 1]; /* of its first members */
     struct span target, prompt, filter, metrics, hashes[3];
     bool has_prompt;
     struct span keys[MOST_METRICS];
@@ -43,47 +45,6 @@ struct reader {
 };
 
 static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
-
-/* Tell whether a string is written as Python writes it with ensure_ascii=False. */
-static bool is_canonical_text(const struct span *span) {
-    if (!span->escaped)
-        return true;
-    const byte *at = span->start, *const stop = at + span->length;
-    while ((at = memchr(at, '\\', (size_t)(stop - at)))) {
-        if (at[1] == 'u') {
-            const bool is_control = at[2] == '0' && at[3] == '0' && (at[4] == '0' || at[4] == '1');
-            const bool is_small = (at[5] >= '0' && at[5] <= '9') || (at[5] >= 'a' && at[5] <= 'f');
-            const bool is_short = at[4] == '0' && strchr("89acd", at[5]);
-            if (!is_control || !is_small || is_short)
-                return false;
-            at += 6;
-        } else {
-            if (at[1] == '/')
-                return false;
-            at += 2;
-        }
-        if (at >= stop)
-            break;
-    }
-    return true;
-}
-
-/* Tell whether a number is surely written as Python's repr writes it. */
-static bool is_canonical_number(const byte *start, const byte *stop, const struct number *number) {
-    const byte *const digits = start + (*start == '-');
-    if (number->whole)
-        return !(digits > start && *digits == '0');
-    const byte *const point = memchr(digits, '.', (size_t)(stop - digits));
-    if (!point || memchr(digits, 'e', (size_t)(stop - digits)) ||
-        memchr(digits, 'E', (size_t)(stop - digits)))
-        return false;
-    if (stop - digits > FLOAT_DIGITS + 1)
-        return false;
-    /* A last 0 is written only where it is the one decimal. */
-    if (stop[-1] == '0' && stop - point > 2)
-        return false;
-    return number->value == 0 || fabs(number->value) >= 1e-4;
-}
 
 static void write_line(struct texts *texts, unsigned depth) {
     static const byte blank[2 * MOST_DEPTH + 3] =
@@ -356,6 +317,8 @@ static const byte *read_row(const struct reader *reader, const byte *at, struct 
         if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
             return NULL;
         row->seen |= UINT64_C(1) << member;
+        if (member <= RESPS)
+            row->starts[member] = at;
         at = member < MEMBERS ? read_member(reader, at, member, row)
                               : add_metric(reader, at, &key, row);
         at = next_item(&reader->cursor, at, '}', &ended);
@@ -420,6 +383,35 @@ static uint64_t number_of(
     return MOST_LM_NAMES;
 }
 
+/* Tell whether rows may have a filter of this name; any where none are named. */
+static bool may_have_filter(const struct lm_scan *scan, const struct span *name) {
+    const byte *at = scan->known_filters, *const stop = at + scan->known_length;
+    const byte *end = at;
+    for (; at < stop; at = end + 1) {
+        end = memchr(at, BEHIND_NAME, (size_t)(stop - at));
+        if ((size_t)(end - at) == name->length && !memcmp(at, name->start, name->length))
+            return true;
+    }
+    return !scan->known_length;
+}
+
+/* Write the digest of what the rows of a doc have in common, in one form for all spellings. Return
+   false for a row that may be spelled in another way. */
+static bool digest_contents(
+    const struct lm_scan *scan, const struct cursor *cursor, struct texts *texts,
+    const struct lm_row *row
+) {
+    texts->size = 0;
+    for (int member = DOC; member <= RESPS; member++) {
+        write_bytes(texts, member == DOC ? "[" : ",", 1);
+        if (!write_canonical(cursor, row->starts[member], 1, texts))
+            return false;
+    }
+    write_bytes(texts, "]", 1);
+    scan->contents[scan->row_count] = xxh64(texts->data, texts->size, row->doc_id);
+    return !texts->full;
+}
+
 static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
     byte *to = scan->digests + scan->row_count * LM_DIGESTS;
     for (size_t hash = 0; hash < 3; hash++)
@@ -475,10 +467,13 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold, scan->gold))
         return false;
     row.answers.target = row.target;
-    return gives_scores(
+    return may_have_filter(scan, &row.filter) &&
+           gives_scores(
                &row.answers, reader.scoring, scan->delimiter, scan->delimiter_length,
                scan->is_chat, &reader.cursor
            ) &&
+           scan->row_count < scan->most_rows &&
+           (!scan->contents || digest_contents(scan, &reader.cursor, &texts, &row)) &&
            add_row(scan, &row);
 }
 

@@ -25,6 +25,7 @@ MOST_TEXT_BYTES: Final = 1 << 22
 DEEPEST: Final = 100
 """The scanner takes no deeper row, so that a higher limit of the user changes nothing."""
 
+_BEHIND_NAME: Final = b"\xff"
 _MOST_NAMES: Final = 64
 _RUN_WORDS: Final = 6
 
@@ -76,6 +77,9 @@ class _Scan(Structure):
         ("is_chat", c_uint64),
         ("gold", c_char_p),
         ("gold_length", c_uint64),
+        ("known_filters", c_char_p),
+        ("known_length", c_uint64),
+        ("contents", c_void_p),
     )
 
 
@@ -95,13 +99,16 @@ class Scoring(IntEnum):
 class RowScoring(NamedTuple):
     """How rows were scored; `delimiter` is before each choice, as JSON writes it.
 
-    `gold` is the member of docs that is their target, empty for none.
+    `gold` is the member of docs that is their target, empty for none. With `filters` rows of other
+    ones are left. `has_contents` asks for what the rows of a doc have in common.
     """
 
     scoring: Scoring = Scoring.UNSCORED
     delimiter: bytes = b""
     is_chat: bool = False
     gold: bytes = b""
+    filters: tuple[str, ...] = ()
+    has_contents: bool = False
 
 
 class SampleScanner:
@@ -114,6 +121,7 @@ class SampleScanner:
         self._library, self._hasher = loaded, sha256
         self._runs = array("Q", bytes(8 * _RUN_WORDS * MOST_ROWS))
         self._values = array("d", bytes(8 * MOST_VALUES))
+        self._contents = array("Q", bytes(8 * MOST_ROWS))
         self._digests = ctypes.create_string_buffer(DIGESTS_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(MOST_TEXT_BYTES)
         self._data: Bytes = b""
@@ -122,6 +130,7 @@ class SampleScanner:
     def start(self, data: bytes, longest: int, how: RowScoring | None = None) -> None:
         """Begin with a block of lines; those of more than `longest` bytes are left."""
         self._data, how = data, how or RowScoring()
+        known = b"".join(name.encode(errors="surrogatepass") + _BEHIND_NAME for name in how.filters)
         self._scan = _Scan(
             bytes=data,
             size=len(data),
@@ -140,6 +149,9 @@ class SampleScanner:
             is_chat=how.is_chat,
             gold=how.gold,
             gold_length=len(how.gold),
+            known_filters=known,
+            known_length=len(known),
+            contents=self._contents.buffer_info()[0] if how.has_contents else None,
         )
 
     def take(self, start: int, line: int) -> int:
@@ -161,6 +173,14 @@ class SampleScanner:
     def digests(self) -> bytes:
         """Return the three digests of each row that was taken."""
         return ctypes.string_at(self._digests, DIGESTS_BYTES * self._scan.row_count)
+
+    def contents(self, start: int, stop: int) -> Sequence[int]:
+        """Return what some of the taken rows have in common with other rows of their docs.
+
+        It is the 64-bit XXH64 of the canonical JSON of a list of doc, target, arguments and resps,
+        with the doc_id as its seed.
+        """
+        return self._contents[start:stop]
 
     def runs(self) -> Iterator[SampleRun]:
         """Iterate over the runs of the rows that were taken."""
