@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from hashlib import sha256
 from typing import Final
@@ -13,6 +14,8 @@ from evalstream.model.data_class import DataClass, NamedTuple, field
 DIGEST_BYTES: Final = 32
 DIGESTS_BYTES: Final = 3 * DIGEST_BYTES
 """The size of the three digests of a row."""
+
+_DIGESTS_WORDS: Final = DIGESTS_BYTES // 8
 
 MOST_FILTERS: Final = 1000
 MOST_METRICS: Final = 1000
@@ -186,11 +189,15 @@ class LogTotals:
         rows = block.filters.get(next(iter(self.filters), ""))
         if self.docs is None or rows is None or block.undigested or lines != block.rows:
             return
+        words = array("Q", block.digests)
+        if sys.byteorder == "little":
+            words.byteswap()
         for first, count, line, step in rows.ids.runs:
-            for number in range(count):
-                at = (line + step * number - 1) * DIGESTS_BYTES
-                digest = int.from_bytes(block.digests[at : at + 8])
-                self.docs.extend((first + number, digest))
+            pairs = array("Q", bytes(2 * count * words.itemsize))
+            pairs[::2] = array("Q", range(first, first + count))
+            place = (line - 1) * _DIGESTS_WORDS
+            pairs[1::2] = words[place :: max(step, 1) * _DIGESTS_WORDS][:count]
+            self.docs.extend(pairs)
 
     @property
     def repeats(self) -> int:

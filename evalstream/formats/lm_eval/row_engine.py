@@ -150,14 +150,18 @@ def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator
 
     Rows begin with the number of their doc, as the harness writes them.
     """
-    lines = data.split(b"\n")
+    starts = [0]
+    while stop := data.find(b"\n", starts[-1]) + 1:
+        starts.append(stop)
     runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
-    places: Iterable[int] = range(len(lines))
+    places: Iterable[int] = range(len(starts))
     if not tally.unkeyed and all(run.step > 0 for run in runs):
         places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
     for number in places:
-        begin = _DOC_ID.match(lines[number])
-        row = None if begin is None or int(begin[1]) % step else parse_plain(lines[number])
+        start = starts[number]
+        begin = _DOC_ID.match(data, start)
+        stop = starts[number + 1] if number + 1 < len(starts) else len(data)
+        row = None if begin is None or int(begin[1]) % step else parse_plain(data[start:stop])
         if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
             yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
 
