@@ -128,8 +128,10 @@ def amounts(result: BlockResult) -> Any:
             rows.ids.repeats,
             rows.ids.first_repeat,
             rows.ids.highest,
+            rows.contents,
             {
                 metric: (
+                    values.derived,
                     values.sums.rows,
                     values.sums.total,
                     values.sums.squares,
@@ -143,6 +145,7 @@ def amounts(result: BlockResult) -> Any:
         for name, rows in totals.filters.items()
     }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
+    counts += totals.lacking, totals.unfollowed
     return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
 
 
@@ -277,11 +280,14 @@ def answer_lines(draw: st.DrawFn) -> bytes:
 
 
 def planned(
-    output_type: str, *metrics: str, is_chat: bool = False, gold: str | None = None
+    output_type: str,
+    *metrics: str,
+    is_chat: bool = False,
+    gold: str | None = None,
+    filters: tuple[tuple[str, str], ...] = (("none", TAKE_FIRST),),
 ) -> LogContext:
     """Return the context of rows whose scores are known; `gold` is the target without a member."""
     named = tuple((metric, "{}") for metric in metrics)
-    filters = (("none", TAKE_FIRST),)
     plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold=gold, is_gold_text=True)
     return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
 
@@ -311,6 +317,130 @@ def check_both_paths(data: bytes, context: LogContext) -> None:
         exact = checked(data, fast=False, context=context)
     assert fast.violations == exact.violations
     assert amounts(fast) == amounts(exact)
+
+
+SHARED = ("doc", "target", "arguments", "resps")
+FILTERS = ("none", "é", "strict")
+SPELLINGS: tuple[dict[str, Any], ...] = (
+    *({"ensure_ascii": False},) * 4,
+    {},
+    {"separators": (",", ":")},
+    {"indent": None, "separators": (" ,\t", "  :")},
+)
+
+
+def turned(value: Any) -> Any:
+    """Return a value with the members of all its objects in the other order."""
+    if isinstance(value, dict):
+        return {name: turned(one) for name, one in reversed(value.items())}
+    return [turned(one) for one in value] if isinstance(value, list) else value
+
+
+@st.composite
+def filtered_rows(draw: st.DrawFn) -> list[bytes]:
+    """Return lines of docs under several filters, in any order, and perhaps changed or lost."""
+    count = draw(st.integers(1, 4))
+    docs = [draw(st.dictionaries(TEXTS, VALUES, max_size=4)) for _ in range(count)]
+    answers = [draw(st.sampled_from(["a", "é", "a\n", "", "\x7f/"])) for _ in docs]
+    settings_of_all = draw(VALUES)
+    found = []
+    for name in draw(st.sampled_from([FILTERS, FILTERS[:2], FILTERS[1:], ("none", "other")])):
+        for place, (doc, answer) in enumerate(zip(docs, answers, strict=True)):
+            row = {
+                "doc_id": place,
+                "doc": doc,
+                "target": "a",
+                "arguments": {"gen_args_0": {"arg_0": f"Q{place}", "arg_1": settings_of_all}},
+                "resps": [[answer, "b"]],
+                "filtered_resps": [answer],
+                "filter": name,
+                "metrics": ["exact_match"],
+                "exact_match": float(answer == "a"),
+            }
+            way = draw(st.integers(0, 19))
+            if way == 0:
+                changed = draw(st.sampled_from(SHARED))
+                value: Any = {
+                    "doc": {**doc, "more": 1},
+                    "target": "A",
+                    "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": settings_of_all}},
+                    "resps": [[answer, "c"]],
+                }[changed]
+                row[changed] = value
+            elif way == 1:
+                row = turned(row)
+            elif way == 2:
+                row["doc_id"] = draw(st.integers(0, 5))
+            elif way == 3:
+                continue
+            line = sealed(row)
+            spelling = draw(st.sampled_from(SPELLINGS))
+            if spelling.get("ensure_ascii", True):
+                text = json.dumps(json.loads(line), **spelling)
+                line = text.encode(errors="surrogatepass") + b"\n"
+            if draw(st.integers(0, 19)) == 0:
+                line = line.replace(b"/", b"\\/").replace(b"\\n", b"\\u000a")
+            found += [line] * (2 if draw(st.integers(0, 19)) == 0 else 1)
+    return found if draw(st.booleans()) else draw(st.permutations(found))
+
+
+@needs_scanner
+@given(block=filtered_rows(), data=st.data())
+@settings(max_examples=examples(400))
+def test_both_paths_compare_filters_alike(block: list[bytes], data: st.DataObject) -> None:
+    names = data.draw(st.sampled_from([FILTERS, FILTERS[:2]]))
+    metrics = data.draw(st.sampled_from([(), ("exact_match",)]))
+    filters = tuple((name, TAKE_FIRST) for name in names)
+    context = planned("generate_until", *metrics, filters=filters)
+    check_both_paths(b"".join(block), context)
+    cut = data.draw(st.integers(0, len(block)))
+    parts = b"".join(block[:cut]), b"".join(block[cut:])
+    whole = checked(b"".join(block), fast=False, context=context).own
+    with patch.object(row_engine, "WORTH_BYTES", 0):
+        tallies = [checked(part, fast=True, context=context).own for part in parts]
+    for name, rows_of_filter in whole.filters.items():
+        cut_rows = [one.filters[name] for one in tallies if name in one.filters]
+        assert sum(one.contents for one in cut_rows) == rows_of_filter.contents
+
+
+DOC = {"b": 2, "a": {"d": [1.5, {}], "é": "\n"}, "ab": None}
+SETTINGS = {"until": ["\n", {"z": 1, "y": 2}], "do_sample": False, "a": {}}
+
+
+@needs_scanner
+@pytest.mark.parametrize("change", [lambda value: value, turned], ids=["same", "turned"])
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ":"), (" ,", " : ")])
+def test_rows_that_say_the_same_have_the_same_contents(
+    change: Any, separators: tuple[str, str]
+) -> None:
+    def made(doc: Any, given: Any) -> dict[str, Any]:
+        row = {**ORDINARY, "doc": doc, "resps": [["a", given]], "filtered_resps": ["a"]}
+        row["arguments"] = {"gen_args_0": {"arg_0": "Q", "arg_1": given}}
+        return row
+
+    filters = (("none", TAKE_FIRST), ("strict", TAKE_FIRST))
+    context = planned("generate_until", filters=filters)
+    scanner = sample_scanner()
+    assert scanner is not None
+    row = json.loads(sealed(made(change(DOC), change(SETTINGS))))
+    data = json.dumps(row, ensure_ascii=False, separators=separators).encode() + b"\n"
+    scanner.start(data, 1 << 20, row_engine.choose_scoring(context.plan))
+    assert scanner.take(0, 1) == 1
+    expected = checked(sealed(made(DOC, SETTINGS)), fast=False, context=context).own
+    assert list(scanner.contents(0, 1)) == [expected.filters["none"].contents]
+    other = checked(sealed(made(DOC, {**SETTINGS, "a": []})), fast=False, context=context).own
+    assert expected.filters["none"].contents != other.filters["none"].contents
+
+
+@needs_scanner
+def test_rows_of_filters_without_a_plan_are_left() -> None:
+    scanner = sample_scanner()
+    assert scanner is not None
+    for names, taken in ((("none", "é"), 1), (("é", "nona", "non", ""), 0)):
+        filters = tuple((name, TAKE_FIRST) for name in names)
+        how = row_engine.choose_scoring(planned("multiple_choice", filters=filters).plan)
+        scanner.start(sealed(ORDINARY), 1 << 20, how)
+        assert scanner.take(0, 1) == taken
 
 
 @needs_scanner

@@ -220,7 +220,7 @@ class ScoringPlan(DataClass, frozen=True):
 
     @property
     def has_contents(self) -> bool:
-        """Whether docs have rows of several filters, which show the same doc, request and answers."""
+        """Whether a doc has several rows, which show the same doc, requests and answers."""
         return len(self.filters) > 1
 
     @property

@@ -91,6 +91,9 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
         .values = room(most_values * sizeof(double)), .most_values = most_values,
         .texts = room(most_bytes), .most_bytes = most_bytes,
         .gold = (const byte *)"label", .gold_length = data[0] % 2 * 5u,
+        .known_filters = (const byte *)"strict\xff" "none\xff",
+        .known_length = (const uint64_t[]){0, 7, 12}[data[3] % 3],
+        .contents = data[3] % 2 ? room(rows * sizeof(uint64_t)) : NULL,
     };
     for (;;) {
         const uint64_t line = scan->line;
@@ -113,6 +116,7 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
     free(scan->digests);
     free(scan->values);
     free(scan->texts);
+    free(scan->contents);
     free(scan);
     free(bytes);
     return 0;
