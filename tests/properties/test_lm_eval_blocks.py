@@ -182,8 +182,8 @@ def count_taken(taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Note how many rows the scanner takes in each call."""
     take = SampleScanner.take
 
-    def noted(scanner: SampleScanner, start: int, line: int) -> int:
-        taken.append(take(scanner, start, line))
+    def noted(scanner: SampleScanner, *place: int) -> int:
+        taken.append(take(scanner, *place))
         return taken[-1]
 
     monkeypatch.setattr(SampleScanner, "take", noted)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +15,7 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
@@ -145,7 +147,7 @@ def amounts(result: BlockResult) -> Any:
         for name, rows in totals.filters.items()
     }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
-    counts += totals.lacking, totals.unfollowed
+    counts += totals.lacking, totals.unfollowed, len(totals.parts)
     return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
 
 
@@ -430,6 +432,105 @@ def test_rows_that_say_the_same_have_the_same_contents(
     assert list(scanner.contents(0, 1)) == [expected.filters["none"].contents]
     other = checked(sealed(made(DOC, {**SETTINGS, "a": []})), fast=False, context=context).own
     assert expected.filters["none"].contents != other.filters["none"].contents
+
+
+CHAINS = [
+    *(TAKE_FIRST, '[{"function": "remove_whitespace"}, {"function": "take_first"}]'),
+    '[{"function": "regex", "regex_pattern": "(-?[0-9]+)"}, {"function": "take_first"}]',
+    '[{"function": "regex", "group_select": -1, "regex_pattern": "([a-z])|([0-9])"}]',
+    '[{"function": "take_first_k", "k": 2}, {"function": "majority_vote"}]',
+    '[{"function": "lowercase"}, {"function": "take_first"}]',
+    '[{"function": "map", "mapping_dict": {"a": 1}}, {"function": "take_first"}]',
+    '[{"function": "custom"}]',
+    '[{"function": "regex", "regex_pattern": "("}]',
+    *("[]", '[{"function": "uppercase"}]'),
+]
+MATCHES = [
+    *("{}", '{"ignore_case": true}', '{"ignore_punctuation": true, "ignore_numbers": false}'),
+    *('{"regexes_to_ignore": [",", "\\\\$"]}', '{"regexes_to_ignore": ["(a*)*b"]}'),
+]
+ANSWERS = [
+    "a",
+    " A",
+    "-1",
+    "$1,000",
+    "x1 y2 3",
+    "é\n",
+    "[invalid]",
+    "",
+    "True",
+    "['a', 'b']",
+    "1.0",
+]
+
+
+@st.composite
+def judged_rows(draw: st.DrawFn, filters: tuple[tuple[str, str], ...]) -> bytes:
+    """Return the lines of rows whose answers, mostly, are those of their filters."""
+    lines = []
+    for doc_id in range(draw(st.integers(1, 5))):
+        resps = [draw(st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=3))]
+        target = draw(st.sampled_from(ANSWERS))
+        for name, steps in filters:
+            filtered: Any = resps[0][:1]
+            with suppress(NotFollowed):
+                filtered = follows(steps, resps, None)[1]
+            if draw(st.integers(0, 14)) == 0:
+                filtered = draw(st.sampled_from([[], ["other"], [None], [["a"]], filtered * 2]))
+            row = {
+                "doc_id": doc_id,
+                "doc": {"gold": target},
+                "target": target,
+                "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}},
+                "resps": resps,
+                "filtered_resps": filtered,
+                "filter": name,
+                "metrics": ["exact_match"],
+                "exact_match": float(bool(filtered) and filtered[0] == target),
+            }
+            if draw(st.integers(0, 9)) == 0:
+                row["exact_match"] = draw(st.sampled_from([0.0, 1.0, 1, True, None, 0.5, "1.0"]))
+            lines.append(sealed(row))
+    return b"".join(lines)
+
+
+@needs_scanner
+@given(data=st.data())
+@settings(max_examples=examples(400))
+def test_both_paths_follow_filters_alike(data: st.DataObject) -> None:
+    chains = data.draw(st.lists(st.sampled_from(CHAINS), min_size=1, max_size=3))
+    filters = tuple(zip(FILTERS, chains, strict=False))
+    options = data.draw(st.sampled_from(MATCHES))
+    is_own = data.draw(st.booleans())
+    metrics = data.draw(st.sampled_from([(), (("exact_match", options),)]))
+    plan = ScoringPlan("generate_until", metrics, filters, gold="gold", is_own=is_own)
+    block = data.draw(judged_rows(filters))
+    check_both_paths(block, LogContext(OPTIONS, CONTEXT.selection, plan=plan))
+
+
+@needs_scanner
+@pytest.mark.parametrize("wrong", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
+def test_rows_around_a_wrong_answer_are_taken(wrong: set[int], monkeypatch: Any) -> None:
+    steps = '[{"function": "uppercase"}, {"function": "take_first"}]'
+    made = {**ORDINARY, "resps": [["a"]], "filter": "é"}
+    lines = [
+        sealed({**made, "doc_id": number, "filtered_resps": ["B" if number in wrong else "A"]})
+        for number in range(100)
+    ]
+    context = planned("generate_until", filters=(("none", TAKE_FIRST), ("é", steps)))
+    judged = []
+    judge = row_engine.SampleChecker.violations
+    monkeypatch.setattr(
+        row_engine.SampleChecker,
+        "violations",
+        lambda self, record, line, certain: (
+            judged.append(record["doc_id"]) or judge(self, record, line, certain=certain)
+        ),
+    )
+    found = checked(b"".join(lines), fast=True, context=context)
+    assert set(judged) == wrong
+    assert [one.line for one in found.violations] == sorted(number + 1 for number in wrong)
+    check_both_paths(b"".join(lines), context)
 
 
 @needs_scanner

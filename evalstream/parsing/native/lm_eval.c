@@ -26,7 +26,7 @@ static const char *const names[MEMBERS] = {
 struct lm_row {
     uint64_t seen; /* members, as bits */
     uint64_t doc_id;
-    const byte *starts[RESPS + 1]; /* of its first members */
+    const byte *starts[FILTERED + 1], *stops[FILTERED + 1]; /* of its first members */
     struct span target, prompt, filter, metrics, hashes[3];
     bool has_prompt;
     struct span keys[MOST_METRICS];
@@ -317,10 +317,11 @@ static const byte *read_row(const struct reader *reader, const byte *at, struct 
         if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
             return NULL;
         row->seen |= UINT64_C(1) << member;
-        if (member <= RESPS)
-            row->starts[member] = at;
+        const byte *const start = at;
         at = member < MEMBERS ? read_member(reader, at, member, row)
                               : add_metric(reader, at, &key, row);
+        if (member <= FILTERED)
+            row->starts[member] = start, row->stops[member] = at;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
@@ -349,7 +350,8 @@ static bool is_digest_of_text(
 
 static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
     const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
-    return (row->seen & all) == all && row->has_prompt && !row->filter.escaped &&
+    return (row->seen & all) == all && row->has_prompt && row->filter.length &&
+           !row->filter.escaped &&
            lists_its_metrics(row) &&
            is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
            is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
@@ -412,6 +414,11 @@ static bool digest_contents(
     return !texts->full;
 }
 
+static struct lm_name place_of(const struct lm_scan *scan, const struct lm_row *row, int member) {
+    const byte *const start = row->starts[member];
+    return (struct lm_name){(uint64_t)(start - scan->bytes), (uint64_t)(row->stops[member] - start)};
+}
+
 static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
     byte *to = scan->digests + scan->row_count * LM_DIGESTS;
     for (size_t hash = 0; hash < 3; hash++)
@@ -442,6 +449,10 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
     memcpy(scan->values + scan->value_count, row->values, row->metric_count * sizeof(double));
     scan->value_count += row->metric_count;
     write_digests_of(scan, row);
+    if (scan->places)
+        scan->places[scan->row_count] = (struct lm_place){
+            place_of(scan, row, TARGET), place_of(scan, row, RESPS), place_of(scan, row, FILTERED),
+        };
     scan->row_count++;
     return true;
 }
