@@ -385,4 +385,7 @@ class LogLinks:
 
 
 def _digest(*values: Any) -> int:
-    return xxh64_intdigest(json.canonical(values))
+    first = values[0]
+    # Most are single numbers, which are written at once.
+    is_number = len(values) == 1 and first.__class__ is int
+    return xxh64_intdigest(b"[%d]" % first if is_number else json.canonical(values))

@@ -13,6 +13,7 @@ from lm_eval_logs import RESULTS, digest, results, row, text, write
 
 import evalstream
 from evalstream.engine import row_pass
+from evalstream.executors import pool
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
@@ -172,6 +173,9 @@ def test_filters_are_compared_in_any_order(
     assert [one["code"] for one in expected[0]] == ([] if forged is None else ["LME206"])
     assert sum(taken) > 300
     assert report(log, executor="pool", jobs=2) == expected
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(pool, "backend", None)
+    assert report(log, jobs=2) == expected  # in threads
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 7_000)
     assert report(log, executor="serial") == expected
     monkeypatch.setattr(row_engine, "sample_scanner", lambda: None)

@@ -534,6 +534,20 @@ def test_rows_around_a_wrong_answer_are_taken(wrong: set[int], monkeypatch: Any)
 
 
 @needs_scanner
+@pytest.mark.parametrize(
+    ("steps", "left", "is_native"),
+    [(TAKE_FIRST, 0, True), (TAKE_FIRST, 40, False), ('[{"function": "uppercase"}]', 0, False)],
+)
+def test_rows_go_to_threads_if_python_has_little_to_do(
+    steps: str, left: int, is_native: bool
+) -> None:
+    context = planned("generate_until", filters=(("none", steps),))
+    sound, other = sealed(ORDINARY), sealed({**ORDINARY, "doc": {"a": 1e22}})
+    sample = sound * 60 + other * left + sound * 40
+    assert LogEngine(context).is_native(sample + sound[:9]) is is_native
+
+
+@needs_scanner
 def test_rows_of_filters_without_a_plan_are_left() -> None:
     scanner = sample_scanner()
     assert scanner is not None

@@ -138,6 +138,18 @@ class LogEngine(RecordEngine):
             tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
         return result._replace(own=tally)
 
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether the scanner takes most rows of a sample, and compares all that they say."""
+        whole = sample[: sample.rfind(b"\n") + 1]
+        scanner = open_scanner(self._log.options, Lines(whole), self._log.plan)
+        if scanner is None or scanner.how.has_answers:
+            return False
+        start = taken = 0
+        while start < len(whole):
+            taken += scanner.take(start, 1)
+            start = whole.find(b"\n", scanner.stop) + 1 or len(whole)
+        return 4 * taken > 3 * whole.count(b"\n")
+
     def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
         """Read a line that must hold a row; numbers that are not finite as the harness does."""
         reading = super().read(line, offset, torn=torn)

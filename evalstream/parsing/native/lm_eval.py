@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
-from functools import lru_cache
 from typing import Final
 
 from evalstream.model.block import Bytes
@@ -230,10 +230,15 @@ class SampleScanner:
         return bytes(self._data[name.start : name.start + name.length])
 
 
-@lru_cache(maxsize=1)
 def sample_scanner() -> SampleScanner | None:
-    """Return the scanner of this process, None where the library is not built or is another one."""
-    loaded = library()
-    if loaded is None or loaded.lm_scan_size() != ctypes.sizeof(_Scan):
-        return None
-    return SampleScanner(loaded, hasher("sha256"))
+    """Return the scanner of this thread, None where the library is not built or is another one."""
+    if not hasattr(_OF_THREAD, "scanner"):
+        loaded = library()
+        if loaded is not None and loaded.lm_scan_size() != ctypes.sizeof(_Scan):
+            loaded = None
+        _OF_THREAD.scanner = loaded and SampleScanner(loaded, hasher("sha256"))
+    found: SampleScanner | None = _OF_THREAD.scanner
+    return found
+
+
+_OF_THREAD: Final = threading.local()
