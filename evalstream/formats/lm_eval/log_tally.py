@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import chain
 from typing import Final
 
+from xxhash import xxh64_intdigest
+
+from evalstream.engine.log_reading import parse_plain
 from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.model.data_class import DataClass, NamedTuple, field
+from evalstream.parsing.json import canonical
+from evalstream.parsing.lazy_regex import LazyPattern
 
 DIGEST_BYTES: Final = 32
 DIGESTS_BYTES: Final = 3 * DIGEST_BYTES
@@ -102,6 +109,30 @@ class RowsTally(DataClass):
         if is_new and len(self.parts) < MOST_FILTERS:
             self.parts.append(FilterRows(self.ordered))
         return self.parts[-1]
+
+
+def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
+    """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
+
+    Rows begin with the number of their doc, as the harness writes them.
+    """
+    starts = [0]
+    while stop := data.find(b"\n", starts[-1]) + 1:
+        starts.append(stop)
+    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
+    places: Iterable[int] = range(len(starts))
+    if not tally.unkeyed and all(run.step > 0 for run in runs):
+        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
+    for number in places:
+        start = starts[number]
+        begin = _DOC_ID.match(data, start)
+        stop = starts[number + 1] if number + 1 < len(starts) else len(data)
+        row = None if begin is None or int(begin[1]) % step else parse_plain(data[start:stop])
+        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
+            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
+
+
+_DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
 
 
 class FilterTotals:

@@ -6,17 +6,21 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
+from evalstream.formats.lm_eval.log_tally import (
+    LogTotals,
+    RowsTally,
+    common_filters,
+    iterate_answer_digests,
+)
 from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
@@ -38,7 +42,6 @@ from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.sample_record import GroupLabel, SampleRow
 from evalstream.parsing.json import canonical, fast_known
-from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.native.lm_eval import (
     DEEPEST,
     MOST_ROWS,
@@ -154,30 +157,6 @@ class LogEngine(RecordEngine):
         """Read a line that must hold a row; numbers that are not finite as the harness does."""
         reading = super().read(line, offset, torn=torn)
         return as_written(reading) if reading.violations else reading
-
-
-def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
-    """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
-
-    Rows begin with the number of their doc, as the harness writes them.
-    """
-    starts = [0]
-    while stop := data.find(b"\n", starts[-1]) + 1:
-        starts.append(stop)
-    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
-    places: Iterable[int] = range(len(starts))
-    if not tally.unkeyed and all(run.step > 0 for run in runs):
-        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
-    for number in places:
-        start = starts[number]
-        begin = _DOC_ID.match(data, start)
-        stop = starts[number + 1] if number + 1 < len(starts) else len(data)
-        row = None if begin is None or int(begin[1]) % step else parse_plain(data[start:stop])
-        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
-            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
-
-
-_DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
 
 
 class AnswersCheck(NamedTuple):

@@ -4,10 +4,11 @@
 
 enum {
     FLOAT_DIGITS = 15, /* that name a double in one way only */
-    WHOLE_DIGITS = 18, /* with a sign; all such numbers fit into 64 bits */
+    WHOLE_DIGITS = 18, /* of numbers that fit into 64 bits, with a sign */
 };
 
-bool is_canonical_text(const struct span *span) {
+/* Tell whether a string is written as Python writes it with ensure_ascii=False. */
+static bool is_canonical_text(const struct span *span) {
     if (!span->escaped)
         return true;
     const byte *at = span->start, *const stop = at + span->length;
@@ -30,7 +31,8 @@ bool is_canonical_text(const struct span *span) {
     return true;
 }
 
-bool is_canonical_number(const byte *start, const byte *stop, const struct number *number) {
+/* Tell whether a number is surely written as Python's repr writes it. */
+static bool is_canonical_number(const byte *start, const byte *stop, const struct number *number) {
     const byte *const digits = start + (*start == '-');
     if (number->whole)
         return !(digits > start && *digits == '0');
@@ -65,15 +67,19 @@ static void sort_members(const struct members *members, struct texts *texts) {
     const size_t size = members->start[count] - first;
     size_t order[MOST_KEYS];
     byte *to = texts->data + texts->size; /* a copy, behind the texts */
-    if (texts->capacity - texts->size < size) {
-        texts->full = true;
-        return;
-    }
+    bool is_sorted = true;
     for (size_t place = 0; place < count; place++) {
         size_t at = place;
         for (; at && is_key_before(&key[place], &key[order[at - 1]]); at--)
             order[at] = order[at - 1];
         order[at] = place;
+        is_sorted = is_sorted && at == place;
+    }
+    if (is_sorted)
+        return;
+    if (texts->capacity - texts->size < size) {
+        texts->full = true;
+        return;
     }
     for (size_t place = 0; place < count; place++) {
         const size_t start = members->start[order[place]];
@@ -84,76 +90,79 @@ static void sort_members(const struct members *members, struct texts *texts) {
     memcpy(texts->data + first, texts->data + texts->size, size);
 }
 
-static const byte *write_object(
-    const struct cursor *cursor, const byte *at, unsigned depth, struct texts *texts
-) {
+/* Write a line feed and the spaces of indentation. */
+static void write_line(const struct writer *writer, unsigned depth) {
+    static const byte spaces[] = "                                                                ";
+    const size_t most = sizeof spaces - 1;
+    write_bytes(writer->texts, "\n", 1);
+    for (size_t left = 2 * (size_t)depth; left; left -= left < most ? left : most)
+        write_bytes(writer->texts, spaces, left < most ? left : most);
+}
+
+static const byte *write_key(const struct writer *writer, const byte *at, struct members *members) {
+    at = read_key(&writer->cursor, at, &members->keys);
+    if (!at)
+        return NULL;
+    const struct span *const key = last_key(&members->keys);
+    write_bytes(writer->texts, key->start - 1, key->length + 2);
+    write_bytes(writer->texts, ": ", writer->is_indented ? 2 : 1);
+    return at;
+}
+
+static const byte *write_container(const struct writer *writer, const byte *at, unsigned depth) {
+    struct texts *const texts = writer->texts;
+    const byte opening = *at, closing = opening == '{' ? '}' : ']';
+    const size_t start = texts->size;
     struct members members;
-    struct keys *const keys = &members.keys;
-    bool ended, is_sorted = true;
-    keys->count = 0;
-    at = begin_items(cursor, at, '}', &ended);
-    if (ended)
-        write_bytes(texts, "{", 1);
-    while (at && !ended) {
-        members.start[keys->count] = texts->size;
-        at = read_key(cursor, at, keys);
-        if (!at)
-            return NULL;
-        const struct span *const key = last_key(keys);
-        is_sorted = is_sorted && (keys->count == 1 || is_key_before(key - 1, key));
-        write_bytes(texts, ",", 1);
-        write_bytes(texts, key->start - 1, key->length + 2);
-        write_bytes(texts, ":", 1);
-        at = next_item(cursor, write_canonical(cursor, at, depth, texts), '}', &ended);
-    }
-    if (at && keys->count && !texts->full) {
-        members.start[keys->count] = texts->size;
-        if (!is_sorted)
-            sort_members(&members, texts);
-        texts->data[members.start[0]] = '{';
-    }
-    write_bytes(texts, "}", 1);
-    return at;
-}
-
-static const byte *write_list(
-    const struct cursor *cursor, const byte *at, unsigned depth, struct texts *texts
-) {
     bool ended;
-    write_bytes(texts, "[", 1);
-    at = begin_items(cursor, at, ']', &ended);
+    members.keys.count = 0;
+    at = begin_items(&writer->cursor, at, closing, &ended);
+    if (ended)
+        write_bytes(texts, &opening, 1);
+    const bool is_empty = ended;
     while (at && !ended) {
-        at = next_item(cursor, write_canonical(cursor, at, depth, texts), ']', &ended);
-        write_bytes(texts, ",", !ended);
+        const size_t before = texts->size;
+        write_bytes(texts, ",", 1);
+        if (writer->is_indented)
+            write_line(writer, depth + 1);
+        if (opening == '{') {
+            at = write_key(writer, at, &members);
+            if (!at)
+                return NULL;
+            members.start[members.keys.count - 1] = before;
+        }
+        at = write_value(writer, at, depth + 1);
+        at = next_item(&writer->cursor, at, closing, &ended);
     }
-    write_bytes(texts, "]", 1);
+    members.start[members.keys.count] = texts->size;
+    if (at && members.keys.count > 1 && !writer->is_indented && !texts->full)
+        sort_members(&members, texts);
+    if (at && !is_empty && !texts->full)
+        texts->data[start] = opening;
+    if (!is_empty && writer->is_indented)
+        write_line(writer, depth);
+    write_bytes(texts, &closing, 1);
     return at;
 }
 
-const byte *write_canonical(
-    const struct cursor *cursor, const byte *at, unsigned depth, struct texts *texts
-) {
+const byte *write_value(const struct writer *writer, const byte *at, unsigned depth) {
     const byte *const start = at;
     struct span span;
     struct number number;
-    if (*at == '{' || *at == '[') {
-        if (depth == cursor->deepest)
-            return NULL;
-        return *at == '{' ? write_object(cursor, at, depth + 1, texts)
-                          : write_list(cursor, at, depth + 1, texts);
-    }
+    if (*at == '{' || *at == '[')
+        return depth < writer->cursor.deepest ? write_container(writer, at, depth) : NULL;
     if (*at == '"') {
-        at = read_string(at + 1, cursor->end, &span);
+        at = read_string(at + 1, writer->cursor.end, &span);
         at = at && is_canonical_text(&span) ? at : NULL;
     } else if (*at == '-' || is_digit(*at)) {
         at = read_number(at, &number);
         if (!at || !is_canonical_number(start, at, &number) ||
-            (number.whole && at - start > WHOLE_DIGITS))
+            (number.whole && !writer->is_indented && at - start > WHOLE_DIGITS))
             return NULL;
     } else {
         at = skip_word(at);
     }
     if (at)
-        write_bytes(texts, start, (size_t)(at - start));
+        write_bytes(writer->texts, start, (size_t)(at - start));
     return at;
 }

@@ -41,70 +41,24 @@ struct reader {
     struct cursor cursor;
     enum lm_scoring scoring;
     struct texts *texts; /* the text of the doc, as it is written */
-    struct span gold_name, *gold;
+    struct span gold_name;
 };
 
 static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
 
-static void write_line(struct texts *texts, unsigned depth) {
-    static const byte blank[2 * MOST_DEPTH + 3] =
-        "\n                                                                "
-        "                                                                ";
-    write_bytes(texts, blank, 1 + 2 * (size_t)depth);
-}
-
-static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth);
-
-/* Write a list or an object with indentation. */
-static const byte *write_container(const struct reader *reader, const byte *at, unsigned depth) {
-    const byte closing = *at == '{' ? '}' : ']';
-    struct keys keys;
-    bool ended, is_empty;
-    keys.count = 0;
-    write_bytes(reader->texts, at, 1);
-    at = begin_items(&reader->cursor, at, closing, &ended);
-    is_empty = ended;
+/* Note the member of a doc that is its target, as it is written. Return NULL for a doc that may not
+   be read. */
+static const byte *note_gold(const struct reader *reader, const byte *at, struct span *gold) {
+    struct span name;
+    bool ended = *at != '{';
+    at = ended ? at : begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
-        write_line(reader->texts, depth + 1);
-        if (closing == '}') {
-            at = read_key(&reader->cursor, at, &keys);
-            if (!at)
-                return NULL;
-            write_bytes(reader->texts, last_key(&keys)->start - 1, last_key(&keys)->length + 2);
-            write_bytes(reader->texts, ": ", 2);
-        }
-        const byte *const start = at;
-        at = write_value(reader, at, depth + 1);
-        if (at && !depth && closing == '}' && reader->gold_name.length &&
-            same(last_key(&keys), &reader->gold_name))
-            *reader->gold = (struct span){.start = start, .length = (size_t)(at - start)};
-        at = next_item(&reader->cursor, at, closing, &ended);
-        write_bytes(reader->texts, ",", !ended);
+        const byte *const start = read_name(&reader->cursor, at, &name);
+        at = start ? skip_value(&reader->cursor, start, 1) : NULL;
+        if (at && same(&name, &reader->gold_name))
+            *gold = (struct span){.start = start, .length = (size_t)(at - start)};
+        at = next_item(&reader->cursor, at, '}', &ended);
     }
-    if (!is_empty)
-        write_line(reader->texts, depth);
-    write_bytes(reader->texts, &closing, 1);
-    return at;
-}
-
-/* Read a value of a doc, and write it as it was when it was hashed. NULL leaves the row. */
-static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth) {
-    const byte *const start = at;
-    if (*at == '{' || *at == '[')
-        return depth < MOST_DEPTH ? write_container(reader, at, depth) : NULL;
-    if (*at == '"') {
-        struct span span;
-        at = read_string(at + 1, reader->cursor.end, &span);
-        at = at && is_canonical_text(&span) ? at : NULL;
-    } else if (is_number_at(at)) {
-        struct number number;
-        at = read_number(at, &number);
-        at = at && is_canonical_number(start, at, &number) ? at : NULL;
-    } else {
-        at = skip_word(at);
-    }
-    if (at)
-        write_bytes(reader->texts, start, (size_t)(at - start));
     return at;
 }
 
@@ -249,7 +203,9 @@ static const byte *read_member(
     case DOC_ID:
         return read_doc_id(at, row);
     case DOC:
-        at = write_value(reader, at, 0);
+        if (reader->gold_name.length && !note_gold(reader, at, &row->gold))
+            return NULL;
+        at = write_value(&(struct writer){reader->cursor, reader->texts, true}, at, 0);
         row->doc_size = reader->texts->size;
         return reader->texts->full ? NULL : at;
     case TARGET:
@@ -403,10 +359,11 @@ static bool digest_contents(
     const struct lm_scan *scan, const struct cursor *cursor, struct texts *texts,
     const struct lm_row *row
 ) {
+    const struct writer writer = {*cursor, texts, false};
     texts->size = 0;
     for (int member = DOC; member <= RESPS; member++) {
         write_bytes(texts, member == DOC ? "[" : ",", 1);
-        if (!write_canonical(cursor, row->starts[member], 1, texts))
+        if (!write_value(&writer, row->starts[member], 0))
             return false;
     }
     write_bytes(texts, "]", 1);
@@ -463,7 +420,7 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     struct lm_row row;
     const struct reader reader = {
         {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
-        {.start = scan->gold, .length = scan->gold_length}, &row.gold,
+        {.start = scan->gold, .length = scan->gold_length},
     };
     row.seen = 0;
     row.metric_count = 0;
