@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
+from operator import gt
 from typing import Final
 
 from xxhash import xxh64_intdigest
@@ -229,6 +231,23 @@ class LogTotals:
             place = (line - 1) * _DIGESTS_WORDS
             pairs[1::2] = words[place :: max(step, 1) * _DIGESTS_WORDS][:count]
             self.docs.extend(pairs)
+
+    def iterate_docs(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, int | None]]:
+        """Iterate over doc_ids with the digests of their docs, None for one that was not kept.
+
+        A dictionary of all docs would take five times the memory.
+        """
+        words = self.docs or array("Q")
+        numbers, digests = words[::2], words[1::2]
+        if any(map(gt, numbers, islice(numbers, 1, None))):
+            order = sorted(range(len(numbers)), key=numbers.__getitem__)
+            numbers, digests = (
+                array("Q", map(one.__getitem__, order)) for one in (numbers, digests)
+            )
+        for doc_id in doc_ids:
+            place = bisect_right(numbers, doc_id) - 1
+            is_kept = place >= 0 and numbers[place] == doc_id
+            yield doc_id, digests[place] if is_kept else None
 
     @property
     def repeats(self) -> int:

@@ -55,3 +55,12 @@ def test_lines_that_do_not_begin_with_their_doc_are_left_out() -> None:
     data = text(rows([1.0] * 8))
     other = data.replace(b'{"doc_id": 3, ', b'{ "doc_id": 3, ')
     assert dict(iterate_answer_digests(other, _tally(other), STEP)).keys() == {0, 6}
+
+
+@each("kept", [[(0, 5), (1, 6), (7, 8)], [(7, 4), (1, 6), (7, 8), (0, 5)], []])
+def test_docs_have_the_last_digest_that_was_kept(kept: list[tuple[int, int]]) -> None:
+    totals = LogTotals(has_docs=True)
+    assert totals.docs is not None
+    totals.docs.extend(word for pair in kept for word in pair)
+    found = dict(totals.iterate_docs([0, 1, 2, 7, 9]))
+    assert found == {**dict.fromkeys([0, 1, 2, 7, 9]), **dict(kept)}
