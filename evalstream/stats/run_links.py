@@ -345,7 +345,7 @@ ANSWER: Final = 1
 BATCH_WORDS: Final = 4096 * WORDS
 """Rows of so many words are added to the links together."""
 
-_NO_PLACE: Final = array("Q", (0, 0))
+_NO_PLACE: Final = 0, 0
 """The position of a row of a log, whose links name none."""
 
 
@@ -371,9 +371,8 @@ class LogLinks:
         words = array("Q")
         for sample, shown in samples:
             has_input = self._has_data and shown is not None
-            words.append(sample_hash64(sample))
-            words.append(_digest(shown) if has_input else NO_INPUT_HASH)
-            words.extend(_NO_PLACE)
+            digest = _digest(shown) if has_input else NO_INPUT_HASH
+            words.extend((sample_hash64(sample), digest, *_NO_PLACE))
             if len(words) >= BATCH_WORDS:
                 self.links.append(self._run, words)
                 words = array("Q")
@@ -386,4 +385,7 @@ class LogLinks:
 
 
 def _digest(*values: Any) -> int:
-    return xxh64_intdigest(json.canonical(values))
+    first = values[0]
+    # Most are single numbers, which are written at once.
+    is_number = len(values) == 1 and first.__class__ is int
+    return xxh64_intdigest(b"[%d]" % first if is_number else json.canonical(values))

@@ -9,15 +9,18 @@ import pytest
 from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
-from lm_eval_logs import RESULTS, results, row, text, write
+from lm_eval_logs import RESULTS, digest, results, row, text, write
 
 import evalstream
 from evalstream.engine import row_pass
+from evalstream.executors import pool
 from evalstream.formats.base import load_catalogue
+from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
+from evalstream.parsing.native.lm_eval import SampleScanner
 
 OPTIONS = Options(max_findings=0)
 CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS))
@@ -134,3 +137,57 @@ def test_any_size_of_blocks_gives_the_same(
     expected = report(log, executor="serial")
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
     assert report(log, executor="serial") == expected
+
+
+def filtered_log(folder: Path, order: str, *, forged: str | None = None) -> Path:
+    """Write a log of three filters that the scanner reads; one row of the last may be forged."""
+    names = ("none", "strict", "loose")
+    places = [(name, number) for name in names for number in range(120)]
+    if order == "interleaved":
+        places.sort(key=lambda place: place[1])
+    if order == "shuffled":
+        random.Random(3).shuffle(places)
+    samples = [row(number, filter_name=name, acc=float(number == 6)) for name, number in places]
+    for one in samples:
+        del one["doc"]["big"]  # the scanner leaves exponents
+        one["doc_hash"] = digest(json.dumps(one["doc"], indent=2, ensure_ascii=False))
+    document = json.loads(json.dumps(results(samples)).replace('"acc', '"exact_match'))
+    changed = samples[places.index(("loose", 77))]
+    if forged == "resps":
+        changed["resps"], changed["filtered_resps"] = [["8"]], ["8"]
+    if forged == "arguments":
+        changed["arguments"]["gen_args_0"]["arg_1"] = {"until": ["\n", "\n"]}
+    return write(folder, text(samples).replace(b'"acc', b'"exact_match'), document)
+
+
+@pytest.mark.parametrize("order", ["one after the other", "interleaved", "shuffled"])
+@pytest.mark.parametrize("forged", [None, "resps", "arguments"])
+def test_filters_are_compared_in_any_order(
+    tmp_path: Path, order: str, forged: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = filtered_log(tmp_path, order, forged=forged)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 100_000)
+    taken: list[int] = []
+    count_taken(taken, monkeypatch)
+    expected = report(log, executor="serial")
+    assert [one["code"] for one in expected[0]] == ([] if forged is None else ["LME206"])
+    assert sum(taken) > 300
+    assert report(log, executor="pool", jobs=2) == expected
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(pool, "backend", None)
+    assert report(log, jobs=2) == expected  # in threads
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 7_000)
+    assert report(log, executor="serial") == expected
+    monkeypatch.setattr(row_engine, "sample_scanner", lambda: None)
+    assert report(log, executor="serial") == expected
+
+
+def count_taken(taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note how many rows the scanner takes in each call."""
+    take = SampleScanner.take
+
+    def noted(scanner: SampleScanner, *place: int) -> int:
+        taken.append(take(scanner, *place))
+        return taken[-1]
+
+    monkeypatch.setattr(SampleScanner, "take", noted)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +15,7 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
@@ -128,8 +130,10 @@ def amounts(result: BlockResult) -> Any:
             rows.ids.repeats,
             rows.ids.first_repeat,
             rows.ids.highest,
+            rows.contents,
             {
                 metric: (
+                    values.derived,
                     values.sums.rows,
                     values.sums.total,
                     values.sums.squares,
@@ -143,6 +147,7 @@ def amounts(result: BlockResult) -> Any:
         for name, rows in totals.filters.items()
     }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
+    counts += totals.lacking, totals.unfollowed, len(totals.parts)
     return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
 
 
@@ -277,11 +282,14 @@ def answer_lines(draw: st.DrawFn) -> bytes:
 
 
 def planned(
-    output_type: str, *metrics: str, is_chat: bool = False, gold: str | None = None
+    output_type: str,
+    *metrics: str,
+    is_chat: bool = False,
+    gold: str | None = None,
+    filters: tuple[tuple[str, str], ...] = (("none", TAKE_FIRST),),
 ) -> LogContext:
     """Return the context of rows whose scores are known; `gold` is the target without a member."""
     named = tuple((metric, "{}") for metric in metrics)
-    filters = (("none", TAKE_FIRST),)
     plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold=gold, is_gold_text=True)
     return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
 
@@ -311,6 +319,243 @@ def check_both_paths(data: bytes, context: LogContext) -> None:
         exact = checked(data, fast=False, context=context)
     assert fast.violations == exact.violations
     assert amounts(fast) == amounts(exact)
+
+
+SHARED = ("doc", "target", "arguments", "resps")
+FILTERS = ("none", "é", "strict")
+SPELLINGS: tuple[dict[str, Any], ...] = (
+    *({"ensure_ascii": False},) * 4,
+    {},
+    {"separators": (",", ":")},
+    {"indent": None, "separators": (" ,\t", "  :")},
+)
+
+
+def turned(value: Any) -> Any:
+    """Return a value with the members of all its objects in the other order."""
+    if isinstance(value, dict):
+        return {name: turned(one) for name, one in reversed(value.items())}
+    return [turned(one) for one in value] if isinstance(value, list) else value
+
+
+@st.composite
+def filtered_rows(draw: st.DrawFn) -> list[bytes]:
+    """Return lines of docs under several filters, in any order, and perhaps changed or lost."""
+    count = draw(st.integers(1, 4))
+    docs = [draw(st.dictionaries(TEXTS, VALUES, max_size=4)) for _ in range(count)]
+    answers = [draw(st.sampled_from(["a", "é", "a\n", "", "\x7f/"])) for _ in docs]
+    settings_of_all = draw(VALUES)
+    found = []
+    for name in draw(st.sampled_from([FILTERS, FILTERS[:2], FILTERS[1:], ("none", "other")])):
+        for place, (doc, answer) in enumerate(zip(docs, answers, strict=True)):
+            row = {
+                "doc_id": place,
+                "doc": doc,
+                "target": "a",
+                "arguments": {"gen_args_0": {"arg_0": f"Q{place}", "arg_1": settings_of_all}},
+                "resps": [[answer, "b"]],
+                "filtered_resps": [answer],
+                "filter": name,
+                "metrics": ["exact_match"],
+                "exact_match": float(answer == "a"),
+            }
+            way = draw(st.integers(0, 19))
+            if way == 0:
+                changed = draw(st.sampled_from(SHARED))
+                value: Any = {
+                    "doc": {**doc, "more": 1},
+                    "target": "A",
+                    "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": settings_of_all}},
+                    "resps": [[answer, "c"]],
+                }[changed]
+                row[changed] = value
+            elif way == 1:
+                row = turned(row)
+            elif way == 2:
+                row["doc_id"] = draw(st.integers(0, 5))
+            elif way == 3:
+                continue
+            line = sealed(row)
+            spelling = draw(st.sampled_from(SPELLINGS))
+            if spelling.get("ensure_ascii", True):
+                text = json.dumps(json.loads(line), **spelling)
+                line = text.encode(errors="surrogatepass") + b"\n"
+            if draw(st.integers(0, 19)) == 0:
+                line = line.replace(b"/", b"\\/").replace(b"\\n", b"\\u000a")
+            found += [line] * (2 if draw(st.integers(0, 19)) == 0 else 1)
+    return found if draw(st.booleans()) else draw(st.permutations(found))
+
+
+@needs_scanner
+@given(block=filtered_rows(), data=st.data())
+@settings(max_examples=examples(400))
+def test_both_paths_compare_filters_alike(block: list[bytes], data: st.DataObject) -> None:
+    names = data.draw(st.sampled_from([FILTERS, FILTERS[:2]]))
+    metrics = data.draw(st.sampled_from([(), ("exact_match",)]))
+    filters = tuple((name, TAKE_FIRST) for name in names)
+    context = planned("generate_until", *metrics, filters=filters)
+    check_both_paths(b"".join(block), context)
+    cut = data.draw(st.integers(0, len(block)))
+    parts = b"".join(block[:cut]), b"".join(block[cut:])
+    whole = checked(b"".join(block), fast=False, context=context).own
+    with patch.object(row_engine, "WORTH_BYTES", 0):
+        tallies = [checked(part, fast=True, context=context).own for part in parts]
+    for name, rows_of_filter in whole.filters.items():
+        cut_rows = [one.filters[name] for one in tallies if name in one.filters]
+        assert sum(one.contents for one in cut_rows) == rows_of_filter.contents
+
+
+DOC = {"b": 2, "a": {"d": [1.5, {}], "é": "\n"}, "ab": None}
+SETTINGS = {"until": ["\n", {"z": 1, "y": 2}], "do_sample": False, "a": {}}
+
+
+@needs_scanner
+@pytest.mark.parametrize("change", [lambda value: value, turned], ids=["same", "turned"])
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ":"), (" ,", " : ")])
+def test_rows_that_say_the_same_have_the_same_contents(
+    change: Any, separators: tuple[str, str]
+) -> None:
+    def made(doc: Any, given: Any) -> dict[str, Any]:
+        row = {**ORDINARY, "doc": doc, "resps": [["a", given]], "filtered_resps": ["a"]}
+        row["arguments"] = {"gen_args_0": {"arg_0": "Q", "arg_1": given}}
+        return row
+
+    filters = (("none", TAKE_FIRST), ("strict", TAKE_FIRST))
+    context = planned("generate_until", filters=filters)
+    scanner = sample_scanner()
+    assert scanner is not None
+    row = json.loads(sealed(made(change(DOC), change(SETTINGS))))
+    data = json.dumps(row, ensure_ascii=False, separators=separators).encode() + b"\n"
+    scanner.start(data, 1 << 20, row_engine.choose_scoring(context.plan))
+    assert scanner.take(0, 1) == 1
+    expected = checked(sealed(made(DOC, SETTINGS)), fast=False, context=context).own
+    assert list(scanner.contents(0, 1)) == [expected.filters["none"].contents]
+    other = checked(sealed(made(DOC, {**SETTINGS, "a": []})), fast=False, context=context).own
+    assert expected.filters["none"].contents != other.filters["none"].contents
+
+
+CHAINS = [
+    *(TAKE_FIRST, '[{"function": "remove_whitespace"}, {"function": "take_first"}]'),
+    '[{"function": "regex", "regex_pattern": "(-?[0-9]+)"}, {"function": "take_first"}]',
+    '[{"function": "regex", "group_select": -1, "regex_pattern": "([a-z])|([0-9])"}]',
+    '[{"function": "take_first_k", "k": 2}, {"function": "majority_vote"}]',
+    '[{"function": "lowercase"}, {"function": "take_first"}]',
+    '[{"function": "map", "mapping_dict": {"a": 1}}, {"function": "take_first"}]',
+    '[{"function": "custom"}]',
+    '[{"function": "regex", "regex_pattern": "("}]',
+    *("[]", '[{"function": "uppercase"}]'),
+]
+MATCHES = [
+    *("{}", '{"ignore_case": true}', '{"ignore_punctuation": true, "ignore_numbers": false}'),
+    *('{"regexes_to_ignore": [",", "\\\\$"]}', '{"regexes_to_ignore": ["(a*)*b"]}'),
+]
+ANSWERS = [
+    "a",
+    " A",
+    "-1",
+    "$1,000",
+    "x1 y2 3",
+    "é\n",
+    "[invalid]",
+    "",
+    "True",
+    "['a', 'b']",
+    "1.0",
+]
+
+
+@st.composite
+def judged_rows(draw: st.DrawFn, filters: tuple[tuple[str, str], ...]) -> bytes:
+    """Return the lines of rows whose answers, mostly, are those of their filters."""
+    lines = []
+    for doc_id in range(draw(st.integers(1, 5))):
+        resps = [draw(st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=3))]
+        target = draw(st.sampled_from(ANSWERS))
+        for name, steps in filters:
+            filtered: Any = resps[0][:1]
+            with suppress(NotFollowed):
+                filtered = follows(steps, resps, None)[1]
+            if draw(st.integers(0, 14)) == 0:
+                filtered = draw(st.sampled_from([[], ["other"], [None], [["a"]], filtered * 2]))
+            row = {
+                "doc_id": doc_id,
+                "doc": {"gold": target},
+                "target": target,
+                "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}},
+                "resps": resps,
+                "filtered_resps": filtered,
+                "filter": name,
+                "metrics": ["exact_match"],
+                "exact_match": float(bool(filtered) and filtered[0] == target),
+            }
+            if draw(st.integers(0, 9)) == 0:
+                row["exact_match"] = draw(st.sampled_from([0.0, 1.0, 1, True, None, 0.5, "1.0"]))
+            lines.append(sealed(row))
+    return b"".join(lines)
+
+
+@needs_scanner
+@given(data=st.data())
+@settings(max_examples=examples(400))
+def test_both_paths_follow_filters_alike(data: st.DataObject) -> None:
+    chains = data.draw(st.lists(st.sampled_from(CHAINS), min_size=1, max_size=3))
+    filters = tuple(zip(FILTERS, chains, strict=False))
+    options = data.draw(st.sampled_from(MATCHES))
+    is_own = data.draw(st.booleans())
+    metrics = data.draw(st.sampled_from([(), (("exact_match", options),)]))
+    plan = ScoringPlan("generate_until", metrics, filters, gold="gold", is_own=is_own)
+    block = data.draw(judged_rows(filters))
+    check_both_paths(block, LogContext(OPTIONS, CONTEXT.selection, plan=plan))
+
+
+@needs_scanner
+@pytest.mark.parametrize("wrong", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
+def test_rows_around_a_wrong_answer_are_taken(wrong: set[int], monkeypatch: Any) -> None:
+    steps = '[{"function": "uppercase"}, {"function": "take_first"}]'
+    made = {**ORDINARY, "resps": [["a"]], "filter": "é"}
+    lines = [
+        sealed({**made, "doc_id": number, "filtered_resps": ["B" if number in wrong else "A"]})
+        for number in range(100)
+    ]
+    context = planned("generate_until", filters=(("none", TAKE_FIRST), ("é", steps)))
+    judged = []
+    judge = row_engine.SampleChecker.violations
+    monkeypatch.setattr(
+        row_engine.SampleChecker,
+        "violations",
+        lambda self, record, line, certain: (
+            judged.append(record["doc_id"]) or judge(self, record, line, certain=certain)
+        ),
+    )
+    found = checked(b"".join(lines), fast=True, context=context)
+    assert set(judged) == wrong
+    assert [one.line for one in found.violations] == sorted(number + 1 for number in wrong)
+    check_both_paths(b"".join(lines), context)
+
+
+@needs_scanner
+@pytest.mark.parametrize(
+    ("steps", "left", "is_native"),
+    [(TAKE_FIRST, 0, True), (TAKE_FIRST, 40, False), ('[{"function": "uppercase"}]', 0, False)],
+)
+def test_rows_go_to_threads_if_python_has_little_to_do(
+    steps: str, left: int, is_native: bool
+) -> None:
+    context = planned("generate_until", filters=(("none", steps),))
+    sound, other = sealed(ORDINARY), sealed({**ORDINARY, "doc": {"a": 1e22}})
+    sample = sound * 60 + other * left + sound * 40
+    assert LogEngine(context).is_native(sample + sound[:9]) is is_native
+
+
+@needs_scanner
+def test_rows_of_filters_without_a_plan_are_left() -> None:
+    scanner = sample_scanner()
+    assert scanner is not None
+    for names, taken in ((("none", "é"), 1), (("é", "nona", "non", ""), 0)):
+        filters = tuple((name, TAKE_FIRST) for name in names)
+        how = row_engine.choose_scoring(planned("multiple_choice", filters=filters).plan)
+        scanner.start(sealed(ORDINARY), 1 << 20, how)
+        assert scanner.take(0, 1) == taken
 
 
 @needs_scanner

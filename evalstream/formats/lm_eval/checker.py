@@ -283,11 +283,10 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
 
     task, results = facts.task_results
     links = LogLinks(results.document.get("date"), task, results.model or "", _data(results, task))
-    words = iter(facts.totals.docs or ())
-    docs = dict(zip(words, words, strict=True))
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
     ids = filters[0].ids if filters else ()
-    links.add_samples((str(doc_id), docs.get(doc_id)) for doc_id in ids)
+    docs = facts.totals.iterate_docs(ids)
+    links.add_samples((str(doc_id), digest) for doc_id, digest in docs)
     kind = text_or_none(results.config(task).get("output_type"))
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")

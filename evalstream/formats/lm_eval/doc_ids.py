@@ -96,10 +96,13 @@ class DocIds:
     def __iter__(self) -> Iterator[int]:
         """Iterate over the ids, in their order."""
         for chunk in sorted(self._chunks):
-            bits = self._chunks[chunk]
+            bits, first = self._chunks[chunk], chunk * CHUNK
             while bits:
-                yield chunk * CHUNK + _lowest(bits)
-                bits &= bits - 1
+                # Most ids follow each other.
+                start = _lowest(bits)
+                stop = _lowest(~bits >> start) + start
+                yield from range(first + start, first + stop)
+                bits = bits >> stop << stop
 
     def find_missing(self, other: DocIds) -> int | None:
         """Return the lowest id that another filter lacks, None if it has all."""

@@ -113,14 +113,31 @@ class PatternCost(NamedTuple):
         each: int = self.ways * size**self.degree
         return size * max(len(opening), 1) + starts * each
 
+    def count_most(self, size: int) -> int:
+        """Return at least as many steps as all tries in any text of a size take."""
+        each: int = self.ways * size**self.degree
+        return size * max(len(self.opening), 1) + (size + 1) * each
+
 
 ONE_WAY: Final = PatternCost()
 
 
 def is_bounded(pattern: str, text: str) -> bool:
     """Return whether a search takes few steps: it may be hostile, and `re` knows no limit."""
+    if len(text) <= bounded_size(pattern):
+        return True
     costs = pattern_costs(pattern)
     return costs is not None and sum(one.count_steps(text) for one in costs) <= MOST_STEPS
+
+
+@lru_cache(maxsize=256)
+def bounded_size(pattern: str) -> int:
+    """Return a number of characters up to which a search in any text takes few steps."""
+    costs, size = pattern_costs(pattern), 0
+    if costs is not None:
+        while sum(one.count_most(2 * size + 1) for one in costs) <= MOST_STEPS:
+            size = 2 * size + 1
+    return size
 
 
 @lru_cache(maxsize=256)

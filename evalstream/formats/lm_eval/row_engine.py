@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache, partial
-from itertools import chain
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from xxhash import xxh3_64_intdigest, xxh64_intdigest
+from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
+from evalstream.formats.lm_eval.log_tally import (
+    LogTotals,
+    RowsTally,
+    common_filters,
+    iterate_answer_digests,
+)
 from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
@@ -32,14 +37,14 @@ from evalstream.formats.lm_eval.rules.rows import (
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
 from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.model.block import Lines
-from evalstream.model.data_class import field
+from evalstream.model.data_class import NamedTuple, field
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.sample_record import GroupLabel, SampleRow
-from evalstream.parsing.json import canonical
-from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.json import canonical, fast_known
 from evalstream.parsing.native.lm_eval import (
     DEEPEST,
+    MOST_ROWS,
     RowScoring,
     SampleRun,
     SampleScanner,
@@ -74,18 +79,23 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     gold = (plan.gold or "").encode()
     if plan.is_empty:
         return RowScoring(gold=gold)
-    metrics = dict(plan.metrics)
+    metrics, filters = dict(plan.metrics), dict(plan.filters)
     delimiter = json.dumps(plan.delimiter, ensure_ascii=False)[1:-1].encode(errors="ignore")
     known = {
         CHOICE: ({"acc", "acc_norm"}, Scoring.CHOICES),
         GENERATE: ({"exact_match"}, Scoring.GENERATED),
     }
     names, scoring = known.get(plan.output_type, (set(), Scoring.FILTERED))
-    is_plain = len(plan.filters) < 2 and all(chain == TAKE_FIRST for _, chain in plan.filters)
     has_options = any(any(json.loads(options).values()) for options in metrics.values())
-    if not is_plain or has_options or plan.is_numbered or not metrics.keys() <= names:
+    is_plain = set(filters.values()) == {TAKE_FIRST} and not has_options
+    # Python compares what follows from a few members alone.
+    has_answers = not (is_plain and metrics.keys() <= names)
+    is_short = plan.output_type == GENERATE or not metrics
+    if not filters or plan.is_numbered or (has_answers and not is_short):
         return None
-    return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat, gold)
+    scoring = Scoring.UNSCORED if has_answers else scoring if metrics else Scoring.FILTERED
+    how = RowScoring(scoring, delimiter, plan.is_chat, gold, tuple(filters))
+    return how._replace(has_contents=plan.has_contents, has_answers=has_answers)
 
 
 @lru_cache(maxsize=256)
@@ -131,30 +141,33 @@ class LogEngine(RecordEngine):
             tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
         return result._replace(own=tally)
 
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether the scanner takes most rows of a sample, and compares all that they say."""
+        whole = sample[: sample.rfind(b"\n") + 1]
+        scanner = open_scanner(self._log.options, Lines(whole), self._log.plan)
+        if scanner is None or scanner.how.has_answers:
+            return False
+        start = taken = 0
+        while start < len(whole):
+            taken += scanner.take(start, 1)
+            start = whole.find(b"\n", scanner.stop) + 1 or len(whole)
+        return 4 * taken > 3 * whole.count(b"\n")
+
     def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
         """Read a line that must hold a row; numbers that are not finite as the harness does."""
         reading = super().read(line, offset, torn=torn)
         return as_written(reading) if reading.violations else reading
 
 
-def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
-    """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
+class AnswersCheck(NamedTuple):
+    """What the answers of a row give: violations, and the metrics that follow from them.
 
-    Rows begin with the number of their doc, as the harness writes them.
+    Without `is_followed` the filter is not known, or takes too long.
     """
-    lines = data.split(b"\n")
-    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
-    places: Iterable[int] = range(len(lines))
-    if not tally.unkeyed and all(run.step > 0 for run in runs):
-        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
-    for number in places:
-        begin = _DOC_ID.match(lines[number])
-        row = None if begin is None or int(begin[1]) % step else parse_plain(lines[number])
-        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
-            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
 
-
-_DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
+    violations: list[Violation]
+    derived: list[str]
+    is_followed: bool
 
 
 class SampleChecker:
@@ -164,15 +177,21 @@ class SampleChecker:
 
     def __init__(self, context: LogContext, scanner: SampleScanner | None = None) -> None:
         self._scanner = scanner
-        self._plan, self._metrics = context.plan, dict(context.plan.metrics)
-        self._has_contents = len(context.plan.filters) > 1
+        self._plan = context.plan
         self._tally = RowsTally(ordered=context.plan.ordered)
         self._digests = bytearray()
         self._request = context.options.samples
+        self._has_answers = scanner is not None and scanner.how.has_answers
+        self._most = MOST_ROWS
+        self._derived: Counter[tuple[str | None, str]] = Counter()
 
     def tally(self) -> RowsTally:
         """Return the tally of the rows so far."""
         self._tally.digests = bytes(self._digests)
+        for (name, metric), times in self._derived.items():
+            of_filter = None if name is None else self._tally.filters.get(name)
+            if of_filter is not None and metric in of_filter.metrics:
+                of_filter.metrics[metric].derived += times
         for rows in (*self._tally.filters.values(), *self._tally.parts):
             for values in rows.metrics.values():
                 values.settle()
@@ -183,7 +202,7 @@ class SampleChecker:
         scanner, tally = self._scanner, self._tally
         if scanner is None or (self._plan.is_telling and tally.rows == tally.lacking):
             return start, 0
-        taken = scanner.take(start, line)
+        taken = self._take_sound(scanner, start, line)
         if not taken:
             return start, 0
         tally.rows += taken
@@ -192,10 +211,60 @@ class SampleChecker:
         self._add_runs(scanner)
         return scanner.stop, taken
 
+    def _take_sound(self, scanner: SampleScanner, start: int, line: int) -> int:
+        """Take rows that the scanner takes, and whose answers give no violation."""
+        taken = scanner.take(start, line, self._most)
+        sound = self._count_sound(scanner) if self._has_answers else taken
+        if sound == taken:
+            self._most = min(2 * self._most, MOST_ROWS)
+            return taken
+        # The rows before the one that is not sound are taken again, without it.
+        self._most = max(sound, 1)
+        return scanner.take(start, line, sound) if sound else 0
+
+    def _count_sound(self, scanner: SampleScanner) -> int:
+        """Count the rows before the first one whose answers give a violation."""
+        number, answers = 0, scanner.answers()
+        for run in scanner.runs():
+            name, names = _name(scanner.filter(run.filter)), _names(scanner.metrics(run.metrics))
+            values = iter(scanner.values(run.value, run.value + run.rows * len(names)))
+            for target, resps, filtered in islice(answers, run.rows):
+                row = {
+                    "filter": name,
+                    "metrics": names,
+                    "target": fast_known(target),
+                    "resps": fast_known(resps),
+                    "filtered_resps": fast_known(filtered),
+                    **dict(zip(names, islice(values, len(names)), strict=True)),
+                }
+                judged = self._judge_answers(row)
+                if judged.violations:
+                    return number
+                self._note_answers(judged, name)
+                number += 1
+        return number
+
+    def _judge_answers(self, row: Mapping[str, Any]) -> AnswersCheck:
+        """Compare the answers of a row with its filter, and its scores with these."""
+        found: list[Violation] = []
+        derived: list[str] = []
+        is_followed = True
+        try:
+            found += check_filtered(row, self._plan)
+        except NotFollowed:
+            is_followed = False
+        found += row_scores(row, self._plan, derived.append)
+        return AnswersCheck(found, derived, is_followed)
+
+    def _note_answers(self, judged: AnswersCheck, name: str | None) -> None:
+        self._tally.unfollowed += not judged.is_followed
+        self._derived.update((name, metric) for metric in judged.derived)
+
     def _add_runs(self, scanner: SampleScanner) -> None:
         """Add runs to the tally; values of runs that are alike are added together."""
         tally = self._tally
         began: SampleRun | None = None
+        place = 0
         for run in scanner.runs():
             rows = tally.filter(_name(scanner.filter(run.filter)))
             if rows is None:
@@ -203,6 +272,9 @@ class SampleChecker:
             else:
                 rows.rows += run.rows
                 rows.ids.runs.append(IdRun(run.doc_id, run.rows, run.line, 1))
+                if self._plan.has_contents:
+                    rows.contents += sum(scanner.contents(place, place + run.rows))
+            place += run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:
                     self._add_values(scanner, began, run.value)
@@ -214,6 +286,7 @@ class SampleChecker:
         rows = self._tally.filter(_name(scanner.filter(began.filter)))
         names = _names(scanner.metrics(began.metrics))
         found = scanner.values(began.value, stop)
+        scored = () if self._has_answers else dict(self._plan.metrics)
         for place, name in enumerate(names):
             values = None if rows is None else rows.values(name)
             if values is not None:
@@ -221,7 +294,8 @@ class SampleChecker:
                 numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
                 values.others += len(column) - len(numbers)
                 values.add_numbers(numbers)
-                values.derived += len(column) if name in self._metrics else 0
+                if name in scored:
+                    values.derived += len(column)
 
     def violations(
         self, record: Mapping[str, Any], line: int, *, certain: bool
@@ -233,12 +307,9 @@ class SampleChecker:
         yield from found
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
-            try:
-                yield from check_filtered(record, self._plan)
-            except NotFollowed:
-                self._tally.unfollowed += 1
-            key = row_key(record).filter
-            yield from row_scores(record, self._plan, partial(self._count_derived, key))
+            judged = self._judge_answers(record)
+            self._note_answers(judged, row_key(record).filter)
+            yield from judged.violations
         if is_whole:
             yield from check_gold(record, self._plan)
         if certain and self._tally.rows == self._tally.lacking + 1:
@@ -263,9 +334,9 @@ class SampleChecker:
             return
         parts = [] if key.filter else [tally.part(key.doc_id)]
         contents = 0
-        if self._has_contents:
+        if self._plan.has_contents:
             shared = canonical([row.get(name) for name in _SHARED])
-            contents = xxh3_64_intdigest(shared, key.doc_id)
+            contents = xxh64_intdigest(shared, key.doc_id)
             for part in parts:
                 part.fitting = common_filters(part.fitting, fitting_filters(row, self._plan))
         for some in (rows, *parts):
@@ -277,12 +348,6 @@ class SampleChecker:
                 if values is not None:
                     is_brier = name == "brier_score" and isinstance(value, list)
                     values.add(brier_score(row, value) if is_brier else value)
-
-    def _count_derived(self, key: str | None, metric: str) -> None:
-        rows = None if key is None else self._tally.filters.get(key)
-        values = None if rows is None else rows.metrics.get(metric)
-        if values is not None:
-            values.derived += 1
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""

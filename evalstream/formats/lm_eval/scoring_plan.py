@@ -219,6 +219,11 @@ class ScoringPlan(DataClass, frozen=True):
         return not self.metrics and not self.filters
 
     @property
+    def has_contents(self) -> bool:
+        """Whether a doc has several rows, which show the same doc, requests and answers."""
+        return len(self.filters) > 1
+
+    @property
     def is_telling(self) -> bool:
         """Whether one row tells how all were asked for."""
         told = (self.question, self.generation, self.repeats)

@@ -1,5 +1,7 @@
 #include "lm_eval.h"
 
+#include "canonical.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +10,9 @@ enum {
     MOST_METRICS = 32, /* of a row */
     MOST_DEPTH = 64,
     HEX_DIGITS = 64,
-    FLOAT_DIGITS = 15,  /* that name a double in one way only */
 };
 
-/* The members of a row, beside its metrics. */
+/* The members of a row, beside its metrics; from DOC to RESPS the rows of a doc have the same. */
 enum member {
     DOC_ID, DOC, TARGET, ARGUMENTS, RESPS, FILTERED, FILTER, METRICS, DOC_HASH, PROMPT_HASH,
     TARGET_HASH, MEMBERS
@@ -25,6 +26,7 @@ static const char *const names[MEMBERS] = {
 struct lm_row {
     uint64_t seen; /* members, as bits */
     uint64_t doc_id;
+    const byte *starts[FILTERED + 1], *stops[FILTERED + 1]; /* of its first members */
     struct span target, prompt, filter, metrics, hashes[3];
     bool has_prompt;
     struct span keys[MOST_METRICS];
@@ -39,111 +41,24 @@ struct reader {
     struct cursor cursor;
     enum lm_scoring scoring;
     struct texts *texts; /* the text of the doc, as it is written */
-    struct span gold_name, *gold;
+    struct span gold_name;
 };
 
 static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
 
-/* Tell whether a string is written as Python writes it with ensure_ascii=False. */
-static bool is_canonical_text(const struct span *span) {
-    if (!span->escaped)
-        return true;
-    const byte *at = span->start, *const stop = at + span->length;
-    while ((at = memchr(at, '\\', (size_t)(stop - at)))) {
-        if (at[1] == 'u') {
-            const bool is_control = at[2] == '0' && at[3] == '0' && (at[4] == '0' || at[4] == '1');
-            const bool is_small = (at[5] >= '0' && at[5] <= '9') || (at[5] >= 'a' && at[5] <= 'f');
-            const bool is_short = at[4] == '0' && strchr("89acd", at[5]);
-            if (!is_control || !is_small || is_short)
-                return false;
-            at += 6;
-        } else {
-            if (at[1] == '/')
-                return false;
-            at += 2;
-        }
-        if (at >= stop)
-            break;
-    }
-    return true;
-}
-
-/* Tell whether a number is surely written as Python's repr writes it. */
-static bool is_canonical_number(const byte *start, const byte *stop, const struct number *number) {
-    const byte *const digits = start + (*start == '-');
-    if (number->whole)
-        return !(digits > start && *digits == '0');
-    const byte *const point = memchr(digits, '.', (size_t)(stop - digits));
-    if (!point || memchr(digits, 'e', (size_t)(stop - digits)) ||
-        memchr(digits, 'E', (size_t)(stop - digits)))
-        return false;
-    if (stop - digits > FLOAT_DIGITS + 1)
-        return false;
-    /* A last 0 is written only where it is the one decimal. */
-    if (stop[-1] == '0' && stop - point > 2)
-        return false;
-    return number->value == 0 || fabs(number->value) >= 1e-4;
-}
-
-static void write_line(struct texts *texts, unsigned depth) {
-    static const byte blank[2 * MOST_DEPTH + 3] =
-        "\n                                                                "
-        "                                                                ";
-    write_bytes(texts, blank, 1 + 2 * (size_t)depth);
-}
-
-static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth);
-
-/* Write a list or an object with indentation. */
-static const byte *write_container(const struct reader *reader, const byte *at, unsigned depth) {
-    const byte closing = *at == '{' ? '}' : ']';
-    struct keys keys;
-    bool ended, is_empty;
-    keys.count = 0;
-    write_bytes(reader->texts, at, 1);
-    at = begin_items(&reader->cursor, at, closing, &ended);
-    is_empty = ended;
+/* Note the member of a doc that is its target, as it is written. Return NULL for a doc that may not
+   be read. */
+static const byte *note_gold(const struct reader *reader, const byte *at, struct span *gold) {
+    struct span name;
+    bool ended = *at != '{';
+    at = ended ? at : begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
-        write_line(reader->texts, depth + 1);
-        if (closing == '}') {
-            at = read_key(&reader->cursor, at, &keys);
-            if (!at)
-                return NULL;
-            write_bytes(reader->texts, last_key(&keys)->start - 1, last_key(&keys)->length + 2);
-            write_bytes(reader->texts, ": ", 2);
-        }
-        const byte *const start = at;
-        at = write_value(reader, at, depth + 1);
-        if (at && !depth && closing == '}' && reader->gold_name.length &&
-            same(last_key(&keys), &reader->gold_name))
-            *reader->gold = (struct span){.start = start, .length = (size_t)(at - start)};
-        at = next_item(&reader->cursor, at, closing, &ended);
-        write_bytes(reader->texts, ",", !ended);
+        const byte *const start = read_name(&reader->cursor, at, &name);
+        at = start ? skip_value(&reader->cursor, start, 1) : NULL;
+        if (at && same(&name, &reader->gold_name))
+            *gold = (struct span){.start = start, .length = (size_t)(at - start)};
+        at = next_item(&reader->cursor, at, '}', &ended);
     }
-    if (!is_empty)
-        write_line(reader->texts, depth);
-    write_bytes(reader->texts, &closing, 1);
-    return at;
-}
-
-/* Read a value of a doc, and write it as it was when it was hashed. NULL leaves the row. */
-static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth) {
-    const byte *const start = at;
-    if (*at == '{' || *at == '[')
-        return depth < MOST_DEPTH ? write_container(reader, at, depth) : NULL;
-    if (*at == '"') {
-        struct span span;
-        at = read_string(at + 1, reader->cursor.end, &span);
-        at = at && is_canonical_text(&span) ? at : NULL;
-    } else if (is_number_at(at)) {
-        struct number number;
-        at = read_number(at, &number);
-        at = at && is_canonical_number(start, at, &number) ? at : NULL;
-    } else {
-        at = skip_word(at);
-    }
-    if (at)
-        write_bytes(reader->texts, start, (size_t)(at - start));
     return at;
 }
 
@@ -288,7 +203,9 @@ static const byte *read_member(
     case DOC_ID:
         return read_doc_id(at, row);
     case DOC:
-        at = write_value(reader, at, 0);
+        if (reader->gold_name.length && !note_gold(reader, at, &row->gold))
+            return NULL;
+        at = write_value(&(struct writer){reader->cursor, reader->texts, true}, at, 0);
         row->doc_size = reader->texts->size;
         return reader->texts->full ? NULL : at;
     case TARGET:
@@ -356,8 +273,11 @@ static const byte *read_row(const struct reader *reader, const byte *at, struct 
         if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
             return NULL;
         row->seen |= UINT64_C(1) << member;
+        const byte *const start = at;
         at = member < MEMBERS ? read_member(reader, at, member, row)
                               : add_metric(reader, at, &key, row);
+        if (member <= FILTERED)
+            row->starts[member] = start, row->stops[member] = at;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
@@ -386,7 +306,8 @@ static bool is_digest_of_text(
 
 static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
     const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
-    return (row->seen & all) == all && row->has_prompt && !row->filter.escaped &&
+    return (row->seen & all) == all && row->has_prompt && row->filter.length &&
+           !row->filter.escaped &&
            lists_its_metrics(row) &&
            is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
            is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
@@ -420,6 +341,41 @@ static uint64_t number_of(
     return MOST_LM_NAMES;
 }
 
+/* Tell whether rows may have a filter of this name; any where none are named. */
+static bool may_have_filter(const struct lm_scan *scan, const struct span *name) {
+    const byte *at = scan->known_filters, *const stop = at + scan->known_length;
+    const byte *end = at;
+    for (; at < stop; at = end + 1) {
+        end = memchr(at, BEHIND_NAME, (size_t)(stop - at));
+        if ((size_t)(end - at) == name->length && !memcmp(at, name->start, name->length))
+            return true;
+    }
+    return !scan->known_length;
+}
+
+/* Write the digest of what the rows of a doc have in common, in one form for all spellings. Return
+   false for a row that may be spelled in another way. */
+static bool digest_contents(
+    const struct lm_scan *scan, const struct cursor *cursor, struct texts *texts,
+    const struct lm_row *row
+) {
+    const struct writer writer = {*cursor, texts, false};
+    texts->size = 0;
+    for (int member = DOC; member <= RESPS; member++) {
+        write_bytes(texts, member == DOC ? "[" : ",", 1);
+        if (!write_value(&writer, row->starts[member], 0))
+            return false;
+    }
+    write_bytes(texts, "]", 1);
+    scan->contents[scan->row_count] = xxh64(texts->data, texts->size, row->doc_id);
+    return !texts->full;
+}
+
+static struct lm_name place_of(const struct lm_scan *scan, const struct lm_row *row, int member) {
+    const byte *const start = row->starts[member];
+    return (struct lm_name){(uint64_t)(start - scan->bytes), (uint64_t)(row->stops[member] - start)};
+}
+
 static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
     byte *to = scan->digests + scan->row_count * LM_DIGESTS;
     for (size_t hash = 0; hash < 3; hash++)
@@ -450,6 +406,10 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
     memcpy(scan->values + scan->value_count, row->values, row->metric_count * sizeof(double));
     scan->value_count += row->metric_count;
     write_digests_of(scan, row);
+    if (scan->places)
+        scan->places[scan->row_count] = (struct lm_place){
+            place_of(scan, row, TARGET), place_of(scan, row, RESPS), place_of(scan, row, FILTERED),
+        };
     scan->row_count++;
     return true;
 }
@@ -460,7 +420,7 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     struct lm_row row;
     const struct reader reader = {
         {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
-        {.start = scan->gold, .length = scan->gold_length}, &row.gold,
+        {.start = scan->gold, .length = scan->gold_length},
     };
     row.seen = 0;
     row.metric_count = 0;
@@ -475,10 +435,13 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold, scan->gold))
         return false;
     row.answers.target = row.target;
-    return gives_scores(
+    return may_have_filter(scan, &row.filter) &&
+           gives_scores(
                &row.answers, reader.scoring, scan->delimiter, scan->delimiter_length,
                scan->is_chat, &reader.cursor
            ) &&
+           scan->row_count < scan->most_rows &&
+           (!scan->contents || digest_contents(scan, &reader.cursor, &texts, &row)) &&
            add_row(scan, &row);
 }
 

@@ -11,8 +11,9 @@
 #include "lm_scores.h"
 
 enum {
-    LM_DIGESTS = 96,   /* bytes of the three digests of a row */
-    MOST_LM_NAMES = 64 /* filters, and lists of metrics, of a block */
+    LM_DIGESTS = 96,    /* bytes of the three digests of a row */
+    MOST_LM_NAMES = 64, /* filters, and lists of metrics, of a block */
+    BEHIND_NAME = 0xff  /* a byte that UTF-8 does not use */
 };
 
 /* Rows that follow each other, with one filter, the same metrics and consecutive doc_ids on
@@ -23,9 +24,14 @@ struct lm_run {
     uint64_t value; /* the place of the first value of its rows */
 };
 
-/* Where a name stands in the bytes, without its quotes or brackets. */
+/* Where a name stands in the bytes, without its quotes or brackets, or a value. */
 struct lm_name {
     uint64_t start, length;
+};
+
+/* Where the answers of a row stand in the bytes, and the target that they are compared with. */
+struct lm_place {
+    struct lm_name target, resps, filtered;
 };
 
 /* Bytes in, runs out. */
@@ -51,6 +57,10 @@ struct lm_scan {
     uint64_t delimiter_length, is_chat;
     const byte *gold;      /* the member of docs that is their target; of length 0 for none */
     uint64_t gold_length;
+    const byte *known_filters; /* each with BEHIND_NAME; of length 0 for any */
+    uint64_t known_length;
+    uint64_t *contents; /* digests of what the rows of a doc have in common; NULL for none */
+    struct lm_place *places; /* of what Python compares in each row; NULL for nothing */
 };
 
 /* Return the size of `struct lm_scan` in bytes, as Python lays it out, too. */

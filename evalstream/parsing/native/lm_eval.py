@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
-from functools import lru_cache
 from typing import Final
 
 from evalstream.model.block import Bytes
@@ -25,8 +25,10 @@ MOST_TEXT_BYTES: Final = 1 << 22
 DEEPEST: Final = 100
 """The scanner takes no deeper row, so that a higher limit of the user changes nothing."""
 
+_BEHIND_NAME: Final = b"\xff"
 _MOST_NAMES: Final = 64
 _RUN_WORDS: Final = 6
+_PLACE_WORDS: Final = 6
 
 
 class SampleRun(NamedTuple):
@@ -76,6 +78,10 @@ class _Scan(Structure):
         ("is_chat", c_uint64),
         ("gold", c_char_p),
         ("gold_length", c_uint64),
+        ("known_filters", c_char_p),
+        ("known_length", c_uint64),
+        ("contents", c_void_p),
+        ("places", c_void_p),
     )
 
 
@@ -95,13 +101,26 @@ class Scoring(IntEnum):
 class RowScoring(NamedTuple):
     """How rows were scored; `delimiter` is before each choice, as JSON writes it.
 
-    `gold` is the member of docs that is their target, empty for none.
+    `gold` is the member of docs that is their target, empty for none. With `filters` rows of other
+    ones are left. `has_contents` asks for what the rows of a doc have in common, `has_answers` for
+    what the scanner does not compare.
     """
 
     scoring: Scoring = Scoring.UNSCORED
     delimiter: bytes = b""
     is_chat: bool = False
     gold: bytes = b""
+    filters: tuple[str, ...] = ()
+    has_contents: bool = False
+    has_answers: bool = False
+
+
+class RowAnswers(NamedTuple):
+    """Members of a row as they are written."""
+
+    target: bytes
+    resps: bytes
+    filtered: bytes
 
 
 class SampleScanner:
@@ -114,14 +133,18 @@ class SampleScanner:
         self._library, self._hasher = loaded, sha256
         self._runs = array("Q", bytes(8 * _RUN_WORDS * MOST_ROWS))
         self._values = array("d", bytes(8 * MOST_VALUES))
+        self._contents = array("Q", bytes(8 * MOST_ROWS))
+        self._places = array("Q", bytes(8 * _PLACE_WORDS * MOST_ROWS))
         self._digests = ctypes.create_string_buffer(DIGESTS_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(MOST_TEXT_BYTES)
         self._data: Bytes = b""
+        self.how = RowScoring()
         self._scan = _Scan()
 
     def start(self, data: bytes, longest: int, how: RowScoring | None = None) -> None:
         """Begin with a block of lines; those of more than `longest` bytes are left."""
-        self._data, how = data, how or RowScoring()
+        self._data, self.how = data, (how := how or RowScoring())
+        known = b"".join(name.encode(errors="surrogatepass") + _BEHIND_NAME for name in how.filters)
         self._scan = _Scan(
             bytes=data,
             size=len(data),
@@ -129,7 +152,6 @@ class SampleScanner:
             runs=self._runs.buffer_info()[0],
             most_runs=MOST_ROWS,
             digests=ctypes.addressof(self._digests),
-            most_rows=MOST_ROWS,
             values=self._values.buffer_info()[0],
             most_values=MOST_VALUES,
             texts=ctypes.addressof(self._texts),
@@ -140,15 +162,19 @@ class SampleScanner:
             is_chat=how.is_chat,
             gold=how.gold,
             gold_length=len(how.gold),
+            known_filters=known,
+            known_length=len(known),
+            contents=self._contents.buffer_info()[0] if how.has_contents else None,
+            places=self._places.buffer_info()[0] if how.has_answers else None,
         )
 
-    def take(self, start: int, line: int) -> int:
-        """Take rows from the line that begins at `start`, whose number is `line`.
+    def take(self, start: int, line: int, most: int = MOST_ROWS) -> int:
+        """Take at most some rows from the line that begins at `start`, whose number is `line`.
 
         Returns how many follow each other there; 0 means that the first one is left.
         """
         scan = self._scan
-        scan.at, scan.line = start, line
+        scan.at, scan.line, scan.most_rows = start, line, most
         scan.run_count = scan.row_count = scan.value_count = 0
         taken: int = self._library.scan_lm_rows(byref(scan), byref(self._hasher))
         return taken
@@ -161,6 +187,21 @@ class SampleScanner:
     def digests(self) -> bytes:
         """Return the three digests of each row that was taken."""
         return ctypes.string_at(self._digests, DIGESTS_BYTES * self._scan.row_count)
+
+    def contents(self, start: int, stop: int) -> Sequence[int]:
+        """Return what some of the taken rows have in common with other rows of their docs.
+
+        It is the 64-bit XXH64 of the canonical JSON of a list of doc, target, arguments and resps,
+        with the doc_id as its seed.
+        """
+        return self._contents[start:stop]
+
+    def answers(self) -> Iterator[RowAnswers]:
+        """Iterate over the members of the taken rows that the scanner does not compare."""
+        words = iter(self._places[: _PLACE_WORDS * self._scan.row_count])
+        places = (slice(start, start + length) for start, length in zip(words, words, strict=True))
+        parts = (bytes(self._data[place]) for place in places)
+        return map(RowAnswers, parts, parts, parts)
 
     def runs(self) -> Iterator[SampleRun]:
         """Iterate over the runs of the rows that were taken."""
@@ -189,10 +230,15 @@ class SampleScanner:
         return bytes(self._data[name.start : name.start + name.length])
 
 
-@lru_cache(maxsize=1)
 def sample_scanner() -> SampleScanner | None:
-    """Return the scanner of this process, None where the library is not built or is another one."""
-    loaded = library()
-    if loaded is None or loaded.lm_scan_size() != ctypes.sizeof(_Scan):
-        return None
-    return SampleScanner(loaded, hasher("sha256"))
+    """Return the scanner of this thread, None where the library is not built or is another one."""
+    if not hasattr(_OF_THREAD, "scanner"):
+        loaded = library()
+        if loaded is not None and loaded.lm_scan_size() != ctypes.sizeof(_Scan):
+            loaded = None
+        _OF_THREAD.scanner = loaded and SampleScanner(loaded, hasher("sha256"))
+    found: SampleScanner | None = _OF_THREAD.scanner
+    return found
+
+
+_OF_THREAD: Final = threading.local()

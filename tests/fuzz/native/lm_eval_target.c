@@ -56,6 +56,17 @@ static void check_name(const struct lm_scan *scan, const struct lm_name *name) {
     demand(name->start <= scan->size && name->length <= scan->size - name->start, "names are in the bytes");
 }
 
+static void check_places(const struct lm_scan *scan) {
+    for (uint64_t row = 0; row < scan->row_count; row++) {
+        const struct lm_place *const place = &scan->places[row];
+        check_name(scan, &place->target);
+        check_name(scan, &place->resps);
+        check_name(scan, &place->filtered);
+        demand(scan->bytes[place->target.start] == '"', "a target is a text");
+        demand(scan->bytes[place->resps.start + place->resps.length - 1] == ']', "answers are lists");
+    }
+}
+
 static void check_runs(const struct lm_scan *scan, uint64_t first_line) {
     uint64_t rows = 0, values = 0, line = first_line;
     for (uint64_t number = 0; number < scan->run_count; number++) {
@@ -91,6 +102,10 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
         .values = room(most_values * sizeof(double)), .most_values = most_values,
         .texts = room(most_bytes), .most_bytes = most_bytes,
         .gold = (const byte *)"label", .gold_length = data[0] % 2 * 5u,
+        .known_filters = (const byte *)"strict\xff" "none\xff",
+        .known_length = (const uint64_t[]){0, 7, 12}[data[3] % 3],
+        .contents = data[3] % 2 ? room(rows * sizeof(uint64_t)) : NULL,
+        .places = room(rows * sizeof(struct lm_place)),
     };
     for (;;) {
         const uint64_t line = scan->line;
@@ -100,6 +115,7 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
         demand(scan->at <= size && (!scan->at || bytes[scan->at - 1] == '\n'), "lines are whole");
         demand(lines_before(bytes, scan->at) == scan->line - 1, "lines are counted");
         check_runs(scan, line);
+        check_places(scan);
         if (taken)
             continue;
         /* Leave the line, as Python does. */
@@ -113,6 +129,8 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
     free(scan->digests);
     free(scan->values);
     free(scan->texts);
+    free(scan->contents);
+    free(scan->places);
     free(scan);
     free(bytes);
     return 0;

@@ -8,12 +8,15 @@ import pytest
 from each import each
 
 from evalstream.formats.lm_eval.response_filters import (
+    MOST_STEPS,
     NotFollowed,
     apply_chain,
+    bounded_size,
     build_chain,
     follows,
     is_bounded,
     is_known_step,
+    pattern_costs,
 )
 
 
@@ -156,3 +159,18 @@ def test_a_step_with_arguments_of_nobody_is_unknown(
     step: dict[str, Any], *, is_known: bool
 ) -> None:
     assert is_known_step(step) == is_known
+
+
+@each("pattern", ["", "a", "#### (-?[0-9]+)", "(.*)a", "^(.*)b", ".*a.*b", "aaa|b+c", "(?i)aba"])
+def test_no_text_of_a_bounded_size_takes_many_steps(pattern: str) -> None:
+    size, costs = bounded_size(pattern), pattern_costs(pattern)
+    assert size
+    assert costs is not None
+    for text in ("a", "b", "ab", "aab", "# "):
+        whole = (text * size)[:size]
+        assert sum(one.count_steps(whole) for one in costs) <= MOST_STEPS
+
+
+@each("pattern", ["(a*)*b", r"(a)\1"])
+def test_a_pattern_without_a_bound_has_no_bounded_size(pattern: str) -> None:
+    assert bounded_size(pattern) == 0
