@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.inspect.plan import Plan
-from evalstream.formats.inspect.values import MOST_COUNT, is_id, read_time
+from evalstream.formats.inspect.values import MOST_COUNT, find_clusters, is_id, read_time
 from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
@@ -42,11 +43,11 @@ _SPANS_SINCE: Final = (0, 3, 94)
 """The first release that wrote spans."""
 
 _RUN_MEMBERS: Final = {
-    "uuid": (0, 3, 70),
-    "eval/task_display_name": (0, 3, 116),
-    "started_at": (0, 3, 154),
-    "turn_count": (0, 3, 247),
-    "output/input_context_tokens": (0, 3, 282),
+    ("uuid",): (0, 3, 70),
+    ("eval", "task_display_name"): (0, 3, 116),
+    ("started_at",): (0, 3, 154),
+    ("turn_count",): (0, 3, 247),
+    ("output", "input_context_tokens"): (0, 3, 282),
 }
 """Members of logs and of samples with the first release that wrote them.
 
@@ -97,12 +98,12 @@ class SampleView(Dated):
         """
         return self.has_failed or self.value.get("limit") is not None
 
-    @cached_property
+    @property
     def declared_scorers(self) -> Mapping[str, Mapping[str, Any]]:
         """The declared scorers, and those that the results of a recent release name besides."""
         if self.log is None:
             return {}
-        return {**(self.log.stated_scorers if self.is_recent else {}), **self.log.declared_scorers}
+        return self.log.known_scorers if self.is_recent else self.log.declared_scorers
 
     @cached_property
     def has_plain_plan(self) -> bool:
@@ -145,10 +146,9 @@ class SampleView(Dated):
         """
         if self.log is None:
             return ()
-        created = read_time(self.log.eval.get("created"))
-        begun = [read_time(one.get("timestamp")) for _, one in self.events("sample_init")]
-        is_earlier = created and begun and begun[0] and begun[0] < created
-        return () if is_earlier else self.log.stated_release
+        created, starts = self.log.created, self.events("sample_init")
+        begun = read_time(starts[0].value.get("timestamp")) if starts else None
+        return () if created and begun and begun < created else self.log.stated_release
 
     @cached_property
     def shown_release(self) -> Release:
@@ -160,7 +160,12 @@ class SampleView(Dated):
         found = find_shown_release(self.value, _RUN_MEMBERS)
         return max(found, _SPANS_SINCE) if has_solvers else found
 
-    @property
+    @cached_property
+    def release(self) -> Release:
+        """The release that ran the sample, or an earlier one."""
+        return max(self.stated_release, self.shown_release)
+
+    @cached_property
     def is_recent(self) -> bool:
         """Whether a release ran the sample whose scorers are known, and which counts all tokens."""
         return self.release >= SINCE
@@ -260,6 +265,11 @@ class LogView(Dated):
         """The times and the token usage of the run."""
         return object_or_empty(self.header.get("stats"))
 
+    @cached_property
+    def created(self) -> datetime | None:
+        """When the run began."""
+        return read_time(self.eval.get("created"))
+
     @property
     def status(self) -> Any:
         """The status: success, error, cancelled or started."""
@@ -334,6 +344,11 @@ class LogView(Dated):
         return {name: {"name": name, "options": one.get("params")} for name, one in found if name}
 
     @cached_property
+    def known_scorers(self) -> dict[str, Mapping[str, Any]]:
+        """The declared scorers, and those that the results name besides."""
+        return {**self.stated_scorers, **self.declared_scorers}
+
+    @cached_property
     def is_unlogged(self) -> bool:
         """Whether the log says that it was to be written without samples, and has none."""
         return self.config.get("log_samples") is False and not self.store.count
@@ -379,20 +394,5 @@ class LogView(Dated):
         """The keys of metadata by which metrics group or cluster samples."""
         keys: set[str] = set()
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
-            keys.update(_iterate_keys(found, depth=8))
+            keys.update(find_clusters(found, depth=8))
         return frozenset(keys)
-
-
-def _iterate_keys(value: Any, depth: int) -> Iterator[str]:
-    """Iterate over the values of `cluster` and `group_key` anywhere in a value."""
-    if not depth:
-        return
-    if isinstance(value, dict):
-        for name, part in value.items():
-            if name in ("cluster", "group_key") and isinstance(part, str):
-                yield part
-            else:
-                yield from _iterate_keys(part, depth - 1)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _iterate_keys(part, depth - 1)
