@@ -80,23 +80,20 @@ class SampleView(Dated):
     ) -> None:
         self.value, self.place, self.member, self.digest = value, place, member, digest
         self.log = log
+        # Attributes, as rules look at them many times: a property costs more than these.
+        self.has_failed = value.get("error") is not None
+        """Whether the sample ended with an error."""
+        self.is_stopped = self.has_failed or value.get("limit") is not None
+        """Whether an error or a limit stopped it; events may lack what its solver did last."""
+        self.attachments = object_or_empty(value.get("attachments"))
+        """The texts that are stored once and referred to by their key."""
+        self.scores = _read_scores(value)
+        """The scores by scorer."""
+        self._events = _group_events(value.get("events"))
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the sample."""
         return self.place + pointer(path)
-
-    @cached_property
-    def has_failed(self) -> bool:
-        """Whether the sample ended with an error."""
-        return self.value.get("error") is not None
-
-    @cached_property
-    def is_stopped(self) -> bool:
-        """Whether an error or a limit stopped the sample.
-
-        Its events may lack what its solver did last.
-        """
-        return self.has_failed or self.value.get("limit") is not None
 
     @property
     def declared_scorers(self) -> Mapping[str, Mapping[str, Any]]:
@@ -114,29 +111,6 @@ class SampleView(Dated):
     def leaves_tools(self) -> bool:
         """Whether all solvers of the log leave the messages of tools as they are."""
         return self.log is not None and self.log.plan.leaves_tools
-
-    @cached_property
-    def scores(self) -> dict[str, dict[str, Any]]:
-        """The scores by scorer."""
-        if isinstance(self.value.get("score"), dict) and "scores" not in self.value:
-            return {UNNAMED: self.value["score"]}
-        found = object_or_empty(self.value.get("scores"))
-        return {name: score for name, score in found.items() if isinstance(score, dict)}
-
-    @cached_property
-    def events_by_kind(self) -> dict[str, list[Numbered]]:
-        """The events that rules read by kind, with their indices."""
-        found: dict[str, list[Numbered]] = {}
-        for index, one in enumerate(list_or_empty(self.value.get("events"))):
-            kind = one.get("event") if isinstance(one, dict) else None
-            if isinstance(kind, str) and kind in _KNOWN_EVENTS:
-                found.setdefault(kind, []).append(Numbered(index, one))
-        return found
-
-    @cached_property
-    def attachments(self) -> dict[str, Any]:
-        """The texts that are stored once and referred to by their key."""
-        return object_or_empty(self.value.get("attachments"))
 
     @cached_property
     def stated_release(self) -> Release:
@@ -188,7 +162,7 @@ class SampleView(Dated):
 
     def events(self, kind: str) -> Sequence[Numbered]:
         """Return the events of a kind, with their indices."""
-        return self.events_by_kind.get(kind, ())
+        return self._events.get(kind, ())
 
     @cached_property
     def _spans(self) -> dict[Any, tuple[Any, str]]:
@@ -222,6 +196,23 @@ class SampleView(Dated):
         if isinstance(value, list):
             return [self.resolved_within(part) for part in value]
         return self.resolve_attachment(value)
+
+
+def _read_scores(sample: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    if isinstance(sample.get("score"), dict) and "scores" not in sample:
+        return {UNNAMED: sample["score"]}
+    found = object_or_empty(sample.get("scores"))
+    return {name: score for name, score in found.items() if isinstance(score, dict)}
+
+
+def _group_events(events: Any) -> dict[str, list[Numbered]]:
+    """Return the events that rules read by kind, with their indices."""
+    found: dict[str, list[Numbered]] = {}
+    for one in objects(events):
+        kind = one.value.get("event")
+        if isinstance(kind, str) and kind in _KNOWN_EVENTS:
+            found.setdefault(kind, []).append(one)
+    return found
 
 
 class LogView(Dated):

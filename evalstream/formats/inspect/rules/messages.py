@@ -264,7 +264,8 @@ def _against_models(sample: SampleView) -> _Found:
             if found is not None:
                 yield index, words, found
                 break
-        text = _find_other_text(sample, index, message, models.sent.get(identity, ()))
+        sent = models.sent.get(identity)
+        text = _find_other_text(sample, index, message, sent) if sent else None
         if text is not None:
             here = message_text(sample, message)
             found = MemberDiff(sample.at("messages", index, "content"), text, here)

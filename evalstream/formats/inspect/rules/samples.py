@@ -181,6 +181,8 @@ def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
     A scorer may fail after a user has stopped the sample; solvers and scorers of one's own may go
     on after a limit that they have set themselves.
     """
+    if not (sample.events("error") or sample.events("sample_limit")):
+        return
     is_failed = sample.has_failed or member(sample.value.get("limit"), "type") == "operator"
     is_plain = sample.has_plain_plan and sample.is_recent
     for kind, noun, is_told in (

@@ -84,6 +84,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     """
     events = [one for _, one in sample.events("score") if not one.get("intermediate")]
     named = {text_or_none(one.get("scorer")) for one in events} - {None}
+    if sample.scores.keys() <= named:
+        return
     scores = {
         name: list_or_empty(score.get("history")) or [score]
         for name, score in sample.scores.items()
@@ -92,8 +94,6 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     # `inspect score` of a later release adds events with names to those without.
     events = [one for one in events if text_or_none(one.get("scorer")) is None]
     scores = {name: history for name, history in scores.items() if name not in named}
-    if not scores:
-        return
     is_mixed = bool(events) and sample.is_before(_NAMED_SINCE)
     is_recent = sample.release >= _NAMED_SINCE
     if (named and not is_mixed) or (is_recent and sample.events("sample_init")):
