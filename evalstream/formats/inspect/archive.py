@@ -145,9 +145,11 @@ class Archive:
         ):
             yield decode_name(name), number, kinds == 1
 
-    def members(self) -> Iterator[ArchiveMember]:
-        """Iterate over the members in the order of their bytes."""
-        return map(_member, self._table.iterate("SELECT * FROM member ORDER BY offset, number"))
+    def members(self, folder: str = "") -> Iterator[ArchiveMember]:
+        """Iterate over the members in the order of their bytes; their names begin with a folder."""
+        start = encode_name(folder)
+        query = "SELECT * FROM member WHERE substr(name, 1, ?) = ? ORDER BY offset, number"
+        return map(_member, self._table.iterate(query, len(start), start))
 
     def unsafe(self) -> str | None:
         """Return why nothing of the archive must be unpacked, or None; call it first.

@@ -18,6 +18,7 @@ from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import (
     BATCH_BYTES,
     JOURNAL,
+    JOURNAL_FOLDER,
     REDUCTIONS,
     SAMPLE,
     START,
@@ -272,7 +273,7 @@ class ArchiveCheck:
             return
         if is_finished:
             self._documents.note(INS108.violation(f"{SUMMARIES} is missing"))
-        for one in self._archive.members():
+        for one in self._archive.members(JOURNAL_FOLDER):
             if JOURNAL.fullmatch(one.name):
                 self._each_summary(one, self._log.summary)
 
@@ -297,7 +298,7 @@ class ArchiveCheck:
             if len(found) < _MOST_NOTED:
                 found.extend(self._log.compare_summary(value, place))
 
-        for one in self._archive.members():
+        for one in self._archive.members(JOURNAL_FOLDER):
             if JOURNAL.fullmatch(one.name) and not self._each_summary(one, take, texts):
                 return None
         if number < of and self._log.totals.samples_known:
@@ -334,10 +335,11 @@ class ArchiveCheck:
 
         Their texts are added to a digest.
         """
-        splitter, base = ArraySplitter(self._documents.options.max_line_bytes), (member.name,)
+        splitter = ArraySplitter(self._documents.options.max_line_bytes)
+        base = pointer((member.name,))
         try:
             for number, element in enumerate(self._iterate_elements(member, splitter)):
-                place = pointer((*base, number))
+                place = f"{base}/{number}"
                 value = self._log.parse(element.text, place=place) if element.whole else None
                 if value is not UNREADABLE and element.whole:
                     take(value, place)

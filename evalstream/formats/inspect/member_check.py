@@ -34,7 +34,8 @@ SUMMARIES: Final = "summaries.json"
 REDUCTIONS: Final = "reductions.json"
 
 SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
-JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
+JOURNAL_FOLDER: Final = "_journal/summaries/"
+JOURNAL: Final = re.compile(rf"{JOURNAL_FOLDER}[0-9]+\.json")
 _NAMES: Final = (HEADER, SUMMARIES, REDUCTIONS)
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 

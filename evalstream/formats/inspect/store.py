@@ -25,7 +25,7 @@ _TABLES: Final = """
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
         target TEXT, place BLOB, told TEXT, event BLOB
     );
-    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
+    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer BLOB);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
     CREATE TABLE expected (number INTEGER PRIMARY KEY, id BLOB);
 """
@@ -83,7 +83,7 @@ def make_rows(facts: SampleFacts) -> FactRows:
     key, place = (encode_name(facts.id), facts.epoch), encode_name(facts.place)
     target, told = _text(facts.target), _text(facts.told)
     scores = [
-        (encode_name(name), _text(one.value), one.answer and _text(one.answer))
+        (encode_name(name), _text(one.value), one.answer and encode_name(one.answer))
         for name, one in facts.scores.items()
     ]
     metadata = [(encode_name(name), _text(value)) for name, value in facts.metadata.items()]
@@ -275,7 +275,7 @@ class LogStore:
             for sample, scorer, value, answer in self._table.rows(
                 "SELECT * FROM score WHERE sample BETWEEN ? AND ?", number, number + batch - 1
             ):
-                kept = KeptScore(_value(value), answer and loads_exactly(answer))
+                kept = KeptScore(_value(value), answer and decode_name(answer))
                 scores.setdefault(sample, {})[decode_name(scorer)] = kept
             for one, name, epoch, failed, uuid, target, told in found:
                 known = None if uuid is None else decode_name(uuid)
@@ -328,7 +328,7 @@ class LogStore:
             number,
         ):
             for number, last, epoch, value, answer in found:
-                given = answer and loads_exactly(answer)
+                given = answer and decode_name(answer)
                 yield Scored(number, decode_name(last), epoch, _value(value), given)
 
     def meta(self, key: str, sample: int) -> Any:
