@@ -286,11 +286,8 @@ class ArchiveCheck:
         Returns the digest of the texts of its summaries if nothing is wrong with them, else None.
         """
         found: list[Violation] = []
-        number, of, texts = (
-            0,
-            self._log.store.count,
-            hash_function("sha256", self._archive.unpacked)(),
-        )
+        texts = hash_function("sha256", self._archive.unpacked)()
+        number, of = 0, self._log.store.count
 
         def take(value: Any, place: str) -> None:
             nonlocal number
