@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Final
 
@@ -109,6 +109,20 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
     except (OSError, ValueError):
         return path
+
+
+def path_resolver() -> Callable[[str], str]:
+    """Return what gives the paths that `real_path` gives, and resolves folders in common once."""
+
+    @cache
+    def resolve(path: str) -> str:
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir):
+            return real_path(path)
+        found = os.path.join(resolve(folder), name)
+        return real_path(found) if os.path.islink(found) else found
+
+    return resolve
 
 
 class LocalFolder:

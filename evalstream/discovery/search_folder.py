@@ -12,7 +12,7 @@ from typing import Final
 
 from evalstream.discovery import peek, unrecognised
 from evalstream.discovery.file_table import FileTable, KnownFile
-from evalstream.discovery.local import real_path
+from evalstream.discovery.local import path_resolver
 from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.engine.layout import LOGS_OF_FORMATS, Log
@@ -79,8 +79,8 @@ def identify_run(run: Run | NoInput) -> FoundRuns:
     if isinstance(run, NoInput):
         return FoundRuns(run)
     documents = (run.rows, run.aggregate, run.inputs, *run.beside)
-    names = (name for name in documents if name is not None)
-    return FoundRuns(run, tuple(name if is_remote(name) else real_path(name) for name in names))
+    names, resolve = (name for name in documents if name is not None), path_resolver()
+    return FoundRuns(run, tuple(name if is_remote(name) else resolve(name) for name in names))
 
 
 class _Search:

@@ -58,19 +58,24 @@ def is_released(told: Any) -> bool:
     return isinstance(told, str) and _NUMBERS.fullmatch(told) is not None
 
 
-def find_shown_release(value: Any, members: Mapping[str, Release]) -> Release:
+def find_shown_release(value: Any, members: Mapping[tuple[str, ...], Release]) -> Release:
     """Return the earliest release that can have written a value, empty where no member tells.
 
     `members` are paths of names, each with the first release that wrote it; `*` stands for each
     member of an object. Members without a value do not count: later releases fill them in.
     """
-    return max((one for path, one in members.items() if _has(value, path.split("/"))), default=())
+    found: Release = ()
+    for path, release in members.items():
+        if release > found and _has(value, path):
+            found = release
+    return found
 
 
 def _has(value: Any, path: Sequence[str]) -> bool:
-    if not path:
-        return value not in (None, "", [], {})
-    if not isinstance(value, dict):
-        return False
-    parts = value.values() if path[0] == "*" else [value.get(path[0])]
-    return any(_has(one, path[1:]) for one in parts)
+    for index, name in enumerate(path, 1):
+        if not isinstance(value, dict):
+            return False
+        if name == "*":
+            return any(_has(one, path[index:]) for one in value.values())
+        value = value.get(name)
+    return value not in (None, "", [], {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from functools import cache
 from typing import Final
 
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -133,12 +132,13 @@ _SNAPSHOT: Final = LazyPattern(r"(.*/(?:datasets|models|spaces)--[^/]+)/snapshot
 
 def files_inside(folder: str, names: Iterable[str]) -> list[str]:
     """Return those names, without slashes, of regular files in a folder; no link may lead out."""
-    boundary = cache(lambda: FolderBoundary(folder))  # few folders have links
-    modes = ((name, _read_own_mode(os.path.join(folder, name))) for name in names)
+    modes = [(name, _read_own_mode(os.path.join(folder, name))) for name in names]
+    # Few folders have links.
+    boundary = FolderBoundary(folder) if any(stat.S_ISLNK(mode) for _, mode in modes) else None
     return [
         name
         for name, mode in modes
-        if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and boundary().has_file(name))
+        if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and boundary and boundary.has_file(name))
     ]
 
 

@@ -294,7 +294,7 @@ def _exact_encoder() -> Callable[[Any], str]:
     return json.JSONEncoder(separators=(",", ":")).encode
 
 
-def loads_exactly(text: bytes) -> Any:
+def loads_exactly(text: bytes | str) -> Any:
     """Decode the output of `dumps_exactly`. Raises ValueError or RecursionError."""
     import json
 

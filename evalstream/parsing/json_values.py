@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, TypeGuard
 
 from evalstream.model.data_class import NamedTuple
@@ -79,7 +80,7 @@ def list_or_empty(value: Any) -> list[Any]:
 
 def is_texts(value: Any) -> TypeGuard[list[str]]:
     """Tell whether a value is a list of strings."""
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(map(isinstance, value, repeat(str)))
 
 
 def is_text_map(value: Any) -> TypeGuard[dict[str, str]]:

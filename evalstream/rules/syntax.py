@@ -79,9 +79,7 @@ def read_object(
 
     `offset` is the position of the text within its file in bytes, or None if it is the whole file.
     """
-    from evalstream.parsing.strict_json import parse_exactly
-
-    return _read_object(parse_exactly(text, max_depth), torn=torn, noun=noun, offset=offset)
+    return _read_object(parse_document(text, max_depth), torn=torn, noun=noun, offset=offset)
 
 
 def _read_object(parsed: Parsed, *, torn: bool, noun: str, offset: int | None) -> ObjectReading:

@@ -37,6 +37,7 @@ from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter
@@ -50,6 +51,14 @@ if TYPE_CHECKING:
 
 WORTH_BYTES: Final = 512 << 10
 """The size of a document from which on loading the scanner takes less time than it saves."""
+
+
+class _Asked(NamedTuple):
+    """What all requests share: the adapter, its settings of them, and what gives their scores."""
+
+    adapter: Mapping[str, Any]
+    settings: Mapping[str, Sequence[Any]]
+    score: Callable[[requests.PlainRequest], bytes | None]
 
 
 class RunReader:
@@ -88,6 +97,18 @@ class RunReader:
     def adapter(self) -> Mapping[str, Any]:
         """The adapter of the run, empty where no document has it."""
         return describe_adapter(self.run_spec, self.state)
+
+    @cached_property
+    def _asked(self) -> _Asked:
+        """What the requests share; the state that ends their document says no more of it."""
+        score: Callable[[requests.PlainRequest], bytes | None]
+        if self.is_windowed:
+            score = tokens.score_window
+        elif self.is_by_likelihood:
+            score = tokens.measure_reference
+        else:
+            score = partial(requests.score_again, metrics=self.scored)
+        return _Asked(self.adapter, list_settings(self.adapter), score)
 
     @property
     def is_windowed(self) -> bool:
@@ -212,8 +233,7 @@ class RunReader:
         self, found: Sequence[requests.PlainRequest], places: Sequence[ItemPlace]
     ) -> list[RawRow] | None:
         """Return the rows of requests, None if one is malformed or not the adapter's."""
-        rows, adapter = [], self.adapter
-        settings = list_settings(adapter)
+        rows, (adapter, settings, _) = [], self._asked
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
             perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
             if perturbation is None or any(check_request(one, adapter, settings, "")):
@@ -235,12 +255,7 @@ class RunReader:
         kind = self._store.number_kind(
             perturbation, one.train_trial_index, None, *splits, references
         )
-        if self.is_windowed:
-            scores = tokens.score_window(one)
-        elif self.is_by_likelihood:
-            scores = tokens.measure_reference(one)
-        else:
-            scores = requests.score_again(one, self.scored)
+        scores = self._asked.score(one)
         return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:
@@ -252,8 +267,7 @@ class RunReader:
             self._miss(f"a request of {name} could not be read")
         else:
             request, plain = requests.read_request(value), requests.convert_request(value)
-            adapter = self.adapter
-            violations = list(check_request(plain, adapter, list_settings(adapter), place))
+            violations = list(check_request(plain, *self._asked[:2], place))
             where = self.count, element.line, element.column
             self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:

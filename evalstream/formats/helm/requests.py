@@ -232,10 +232,17 @@ def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     completions, references = request.result.completions, request.instance.references
     correct = [read_output(one) for one in references if one.tags and "correct" in one.tags]
     texts, likely = [one.text for one in completions], [one.logprob for one in completions]
-    told = [getattr(request, name) for name in metrics if name in TOLD]
-    scored = [name for name in metrics if name not in TOLD]
+    scored, members = _part_metrics(tuple(metrics))
+    told = (getattr(request, name) for name in members)
     numbers = [math.nan if one is None else float(one) for one in told]
     return score_answers(texts, likely, correct, request.output_mapping, scored, numbers)
+
+
+@lru_cache(maxsize=8)
+def _part_metrics(metrics: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the metrics that answers are scored by, and those that requests tell themselves."""
+    scored = [name for name in metrics if name not in TOLD]
+    return scored, [name for name in metrics if name in TOLD]
 
 
 def score_answers(

@@ -44,6 +44,9 @@ _MOST: Final = (1 << 63) - 1
 _DIRECTORY: Final = Struct("<4sHHHHHHIIIHHHHHII")
 _LOCAL: Final = Struct("<4sHHHHHIIIHH")
 _EXTRA: Final = Struct("<HH")
+_USUAL_NAMES: Final = 256
+"""How many bytes the name and the further fields of most members have at most."""
+
 _ENTRY_SIGN: Final = b"PK\x01\x02"
 _LOCAL_SIGN: Final = b"PK\x03\x04"
 _ENCRYPTED: Final = 0x2041
@@ -142,9 +145,11 @@ class Archive:
         ):
             yield decode_name(name), number, kinds == 1
 
-    def members(self) -> Iterator[ArchiveMember]:
-        """Iterate over the members in the order of their bytes."""
-        return map(_member, self._table.iterate("SELECT * FROM member ORDER BY offset, number"))
+    def members(self, folder: str = "") -> Iterator[ArchiveMember]:
+        """Iterate over the members in the order of their bytes; their names begin with a folder."""
+        start = encode_name(folder)
+        query = "SELECT * FROM member WHERE substr(name, 1, ?) = ? ORDER BY offset, number"
+        return map(_member, self._table.iterate(query, len(start), start))
 
     def unsafe(self) -> str | None:
         """Return why nothing of the archive must be unpacked, or None; call it first.
@@ -224,13 +229,13 @@ class Archive:
         """Iterate over the entries of the central directory, which must fill its bytes."""
         place, stop = end.directory, end.directory + end.size
         while place < stop:
-            head = os.pread(self._descriptor, _DIRECTORY.size, place)
-            if len(head) < _DIRECTORY.size or not head.startswith(_ENTRY_SIGN):
+            head = self._read_header(_DIRECTORY, _ENTRY_SIGN, place)
+            if head is None:
                 self._damage(f"the directory is damaged at byte {place:,}", None)
                 return
-            fields = _DIRECTORY.unpack(head)
+            fields = _DIRECTORY.unpack_from(head)
             lengths = fields[10], fields[11], fields[12]
-            rest = os.pread(self._descriptor, sum(lengths), place + _DIRECTORY.size)
+            rest = self._read_rest(_DIRECTORY, head, place, sum(lengths))
             name = self._decode_name(rest[: lengths[0]], fields[3])
             extra = rest[lengths[0] : lengths[0] + lengths[1]]
             packed, size, offset = _wide(extra, fields[9], fields[8], fields[16])
@@ -255,22 +260,33 @@ class Archive:
     def _data_start(self, member: ArchiveMember) -> int:
         """Return where the packed bytes of a member begin, by its local header."""
         head = self._local_header(member)
-        return member.offset + (_LOCAL.size + sum(_LOCAL.unpack(head)[-2:]) if head else 0)
+        return member.offset + (_LOCAL.size + sum(_LOCAL.unpack_from(head)[-2:]) if head else 0)
 
     def _local_header(self, member: ArchiveMember) -> bytes | None:
-        """Return the fixed part of a member's local header, None if there is none."""
+        """Return a member's local header and what follows it, None if there is none."""
         if member.offset > self._size:
             return None
-        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
-        return head if len(head) == _LOCAL.size and head.startswith(_LOCAL_SIGN) else None
+        return self._read_header(_LOCAL, _LOCAL_SIGN, member.offset)
+
+    def _read_header(self, kind: Struct, sign: bytes, place: int) -> bytes | None:
+        """Return a header of the archive and the bytes behind it, None if there is none."""
+        head = os.pread(self._descriptor, kind.size + _USUAL_NAMES, place)
+        return head if len(head) >= kind.size and head.startswith(sign) else None
+
+    def _read_rest(self, kind: Struct, head: bytes, place: int, length: int) -> bytes:
+        """Return so many bytes behind a header; most of them were read with it."""
+        if length <= _USUAL_NAMES:
+            return head[kind.size : kind.size + length]
+        return os.pread(self._descriptor, length, place + kind.size)
 
     def _checked_start(self, member: ArchiveMember) -> int:
         """Return where the packed bytes begin. Raises DamagedMember for another local header."""
         head = self._local_header(member)
         if head is None:
             raise DamagedMember(f"has no header at byte {member.offset:,}")
-        _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(head)
-        rest = os.pread(self._descriptor, name_size + extra_size, member.offset + _LOCAL.size)
+        fields = _LOCAL.unpack_from(head)
+        _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = fields
+        rest = self._read_rest(_LOCAL, head, member.offset, name_size + extra_size)
         raw, extra = rest[:name_size], rest[name_size:]
         packed, size, _ = _wide(extra, size, packed, 0)
         encoding = "utf-8" if flags & _UTF8 else "cp437"

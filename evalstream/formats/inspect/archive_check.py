@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import (
     BATCH_BYTES,
     JOURNAL,
+    JOURNAL_FOLDER,
     REDUCTIONS,
     SAMPLE,
     START,
@@ -37,14 +38,18 @@ from evalstream.io.progress import Progress
 from evalstream.model.block import group_by_size
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.hashing import hash_function
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.limits import MOST_JSON_BYTES
 
 if TYPE_CHECKING:
+    from hashlib import _Hash
+
     from evalstream.executors.base import Backend
 
 _LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
@@ -124,7 +129,7 @@ class ArchiveCheck:
             for batch in self._iterate_batches():
                 for member in batch.members:
                     self._check.member(member)
-                    self._advance(member.packed)
+                self._advance(sum(member.packed for member in batch.members))
         else:
             self._check_in_workers(backend)
         if self._has_parts:
@@ -164,7 +169,7 @@ class ArchiveCheck:
             self._documents.note_all(found.violations)
             self._documents.cannot(found.reason)
             for facts in found.facts:
-                self._log.store.add(facts)
+                self._log.store.add_rows(facts)
             self._log.totals.merge(found.totals)
             self._check.lacks = self._check.lacks or found.lacks
             self._advance(found.packed)
@@ -260,22 +265,28 @@ class ArchiveCheck:
         """Compare the summaries with the samples: those at the end, or those of the journal."""
         member = self._archive.find_member(SUMMARIES)
         if member is not None:
-            self._check_journal()
-            self.has_summaries = self._each_summary(member, self._log.summary)
+            read = self._check_journal()
+            self.has_summaries = read is not None and read == self._digest_summaries(member)
+            if not self.has_summaries:
+                self._log.store.forget_summaries()
+                self.has_summaries = self._each_summary(member, self._log.summary)
             return
         if is_finished:
             self._documents.note(INS108.violation(f"{SUMMARIES} is missing"))
-        for one in self._archive.members():
+        for one in self._archive.members(JOURNAL_FOLDER):
             if JOURNAL.fullmatch(one.name):
                 self._each_summary(one, self._log.summary)
 
-    def _check_journal(self) -> None:
+    def _check_journal(self) -> bytes | None:
         """Warn of a journal whose summaries are not those of the samples.
 
         The harness writes both from one object, also where it writes a log anew. Summaries of an
         earlier attempt at a sample stay in the journal: such a journal is not compared.
+
+        Returns the digest of the texts of its summaries if nothing is wrong with them, else None.
         """
         found: list[Violation] = []
+        texts = hash_function("sha256", self._archive.unpacked)()
         number, of = 0, self._log.store.count
 
         def take(value: Any, place: str) -> None:
@@ -284,31 +295,53 @@ class ArchiveCheck:
             if len(found) < _MOST_NOTED:
                 found.extend(self._log.compare_summary(value, place))
 
-        for one in self._archive.members():
-            if JOURNAL.fullmatch(one.name) and not self._each_summary(one, take):
-                return
-        self._log.store.forget_summaries()
+        for one in self._archive.members(JOURNAL_FOLDER):
+            if JOURNAL.fullmatch(one.name) and not self._each_summary(one, take, texts):
+                return None
         if number < of and self._log.totals.samples_known:
             message = f"the journal has summaries of {number:,} of {count_noun(of, 'sample')}"
             found.append(INS206.violation(message))
         for violation in found if number <= of else ():
             self._documents.note(violation._replace(severity=Severity.WARNING))
+        return None if found or not self._log.is_plain else texts.digest()
 
-    def _each_summary(self, member: ArchiveMember, take: Callable[[Any, str], None]) -> bool:
-        """Hand on the summaries in a member; tell whether all of them could be read."""
-        if self._archive.refusal(member) is not None:
-            return False
+    def _digest_summaries(self, member: ArchiveMember) -> bytes | None:
+        """Return the digest of the texts of summaries, None if some cannot be read."""
+        texts = hash_function("sha256", self._archive.unpacked)()
         splitter = ArraySplitter(self._documents.options.max_line_bytes)
-        number, base = 0, pointer((member.name,))
+        with suppress(DamagedMember):
+            for element in self._iterate_elements(member, splitter):
+                _add_text(texts, element)
+            return texts.digest() if splitter.issue is None else None
+        return None
+
+    def _iterate_elements(
+        self, member: ArchiveMember, splitter: ArraySplitter
+    ) -> Iterator[Element]:
+        """Iterate over the elements of the list in a member. Raises DamagedMember."""
+        if self._archive.refusal(member) is not None:
+            raise DamagedMember
+        for piece in self._archive.pieces(member):
+            yield from splitter.feed(piece)
+        yield from splitter.end()
+
+    def _each_summary(
+        self, member: ArchiveMember, take: Callable[[Any, str], None], texts: _Hash | None = None
+    ) -> bool:
+        """Hand on the summaries in a member; tell whether all of them could be read.
+
+        Their texts are added to a digest.
+        """
+        splitter = ArraySplitter(self._documents.options.max_line_bytes)
+        base = pointer((member.name,))
         try:
-            # A piece may be empty in the middle of a member, too.
-            for piece in chain(self._archive.pieces(member), (None,)):
-                for element in splitter.end() if piece is None else splitter.feed(piece):
-                    place = f"{base}/{number}"
-                    value = self._log.parse(element.text, place=place) if element.whole else None
-                    if value is not UNREADABLE and element.whole:
-                        take(value, place)
-                    number += 1
+            for number, element in enumerate(self._iterate_elements(member, splitter)):
+                place = f"{base}/{number}"
+                value = self._log.parse(element.text, place=place) if element.whole else None
+                if value is not UNREADABLE and element.whole:
+                    take(value, place)
+                if texts is not None:
+                    _add_text(texts, element)
         except DamagedMember:
             return False
         if splitter.issue is not None:
@@ -327,6 +360,10 @@ class ArchiveCheck:
         if not isinstance(found, list):
             self._documents.note(INS107.violation("reductions must be a list", (REDUCTIONS,)))
         return found
+
+
+def _add_text(texts: _Hash, element: Element) -> None:
+    texts.update(b"%d %d " % (element.whole, len(element.text)) + element.text)
 
 
 def _live(members: Mapping[str, Any], *, of: bool) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.score_events import INS216
 from evalstream.formats.inspect.rules.scores import ScoreCounts, count_scores, find_unlike
 from evalstream.formats.inspect.rules.usage import late_samples
-from evalstream.formats.inspect.store import LogStore
+from evalstream.formats.inspect.store import LogStore, make_rows
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.formats.releases import Release
@@ -131,7 +131,8 @@ class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
     `is_refused` says that the log is of a layout that is not known, so that nothing else of it is
-    checked. `is_declared` says that what the log declares was known before its samples.
+    checked. `is_declared` says that what the log declares was known before its samples, `is_plain`
+    that nothing is wrong with the texts of its other parts.
     """
 
     def __init__(self, documents: DocumentCheck, store: LogStore | None = None) -> None:
@@ -139,10 +140,11 @@ class LogCheck:
         self.totals = PartTotals()
         self.is_refused = False
         self.is_declared = False
+        self.is_plain = True
         self._digest = attachment_digest()
-        self._is_plain = True
         self._keys: frozenset[str] = frozenset()
         self._view: LogView | None = None
+        self._started: datetime | None = None
         self._samples: LogSamples | None = None
         self._links: SampleLinks | None = None
 
@@ -166,7 +168,7 @@ class LogCheck:
         """
         value = parse_plain(text)
         if value is UNREADABLE:
-            self._is_plain = False
+            self.is_plain = False
             value = parse_part(self.documents, text, place, move)
         return value
 
@@ -174,6 +176,7 @@ class LogCheck:
         """Take the part of a log that comes before its samples: what to keep of them."""
         view = LogView(header, "", self.store)
         self._keys, self._view = view.cluster_keys, view
+        self._started = read_time(view.stats.get("started_at"))
         self.is_declared = "eval" in header
         self.refuse_version(header.get("version"))
         request, collected = self.documents.options.samples, self.documents.collector.samples
@@ -280,13 +283,12 @@ class LogCheck:
 
     def _keep(self, view: SampleView, element: Element) -> None:
         value = view.value
-        self.store.add(gather_facts(view, self._keys))
+        self.store.add_rows(make_rows(gather_facts(view, self._keys)))
         count_scores(view, self.totals.scores)
         self.totals.shown_release = max(self.totals.shown_release, view.shown_release)
         ended = read_time(value.get("completed_at"))
         self.totals.add_end(ended)
-        started = read_time(None if self._view is None else self._view.stats.get("started_at"))
-        if started is None or ended is None or ended >= started:
+        if self._started is None or ended is None or ended >= self._started:
             self.totals.add_usage(value)
         else:
             self.totals.is_resumed = True
@@ -344,7 +346,7 @@ class LogCheck:
         import pickle
 
         header = {**view.header, "samples": None}
-        if self._is_plain and log_types().fits_log(header):
+        if self.is_plain and log_types().fits_log(header):
             return
         library = self._library()
         if library is None:

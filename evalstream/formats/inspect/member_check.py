@@ -13,7 +13,7 @@ from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.format import HEADER
 from evalstream.formats.inspect.log_check import LogCheck, PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
-from evalstream.formats.inspect.store import SampleFacts
+from evalstream.formats.inspect.store import FactRows
 from evalstream.formats.inspect.zip_format import ArchiveEnd, DamagedMember
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
@@ -34,7 +34,8 @@ SUMMARIES: Final = "summaries.json"
 REDUCTIONS: Final = "reductions.json"
 
 SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
-JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
+JOURNAL_FOLDER: Final = "_journal/summaries/"
+JOURNAL: Final = re.compile(rf"{JOURNAL_FOLDER}[0-9]+\.json")
 _NAMES: Final = (HEADER, SUMMARIES, REDUCTIONS)
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 
@@ -70,8 +71,8 @@ class MemberCheck:
         STOPPING.check()
         self._log.totals.members += 1
         place, is_sample = pointer((member.name,)), SAMPLE.fullmatch(member.name) is not None
-        is_known = member.name in _NAMES or JOURNAL.fullmatch(member.name)
-        if not (is_sample or is_known or _OTHERS.fullmatch(member.name)):
+        is_known = is_sample or member.name in _NAMES or JOURNAL.fullmatch(member.name)
+        if not (is_known or _OTHERS.fullmatch(member.name)):
             self._documents.note(INS104.violation("a log has no member of this name", place))
         is_last = not self.has_repeated or self.archive.is_last(member)
         is_content = is_sample and is_last
@@ -144,7 +145,7 @@ class FoundInMembers(NamedTuple):
     violations: list[Violation]
     reason: str | None
     lacks: str
-    facts: list[SampleFacts]
+    facts: list[FactRows]
     totals: PartTotals
     packed: int
 
@@ -152,8 +153,8 @@ class FoundInMembers(NamedTuple):
 def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
     """Check a batch of members in a worker."""
     documents: Any = _Notes(job.options)
-    facts: list[SampleFacts] = []
-    store: Any = SimpleNamespace(add=facts.append)
+    facts: list[FactRows] = []
+    store: Any = SimpleNamespace(add_rows=facts.append)
     log = LogCheck(documents, store)
     if job.header is not None:
         log.header(job.header)

@@ -189,6 +189,12 @@ class RecordedTexts:
                 self._add(part)
 
 
+@lru_cache(maxsize=1)
+def recorded_texts(sample: SampleView) -> RecordedTexts:
+    """Return the texts that the events of a sample recorded."""
+    return RecordedTexts(sample)
+
+
 MOST_COPIED: Final = 10**8
 """Most items of lists and objects that are copied while the changes of one sample are applied."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import NamedTuple
+from evalstream.parsing.json import loads_exactly
 from evalstream.parsing.json_values import holds_double
 
 _BATCH: Final = 500
@@ -24,7 +25,7 @@ _TABLES: Final = """
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
         target TEXT, place BLOB, told TEXT, event BLOB
     );
-    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
+    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer BLOB);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
     CREATE TABLE expected (number INTEGER PRIMARY KEY, id BLOB);
 """
@@ -66,6 +67,30 @@ class SampleFacts(NamedTuple):
     is_invalid: bool = False
 
 
+class FactRows(NamedTuple):
+    """The facts of one sample as its rows of the tables, without its number."""
+
+    sample: tuple[Any, ...]
+    scores: list[tuple[Any, ...]]
+    metadata: list[tuple[Any, ...]]
+    is_invalid: bool
+
+
+def make_rows(facts: SampleFacts) -> FactRows:
+    """Return the rows that hold the facts of a sample."""
+    uuid = None if facts.uuid is None else encode_name(facts.uuid)
+    event = None if facts.event is None else encode_name(facts.event)
+    key, place = (encode_name(facts.id), facts.epoch), encode_name(facts.place)
+    target, told = _text(facts.target), _text(facts.told)
+    scores = [
+        (encode_name(name), _text(one.value), one.answer and encode_name(one.answer))
+        for name, one in facts.scores.items()
+    ]
+    metadata = [(encode_name(name), _text(value)) for name, value in facts.metadata.items()]
+    sample = (*key, facts.failed, uuid, target, place, told, event)
+    return FactRows(sample, scores, metadata, facts.is_invalid)
+
+
 class Scored(NamedTuple):
     """One value of a scorer, with the number, the id and the epoch of its sample.
 
@@ -91,25 +116,15 @@ class LogStore:
         self._ahead: Iterator[tuple[int, SampleFacts]] = iter(())
         self._has_repeated = self._is_indexed = False
 
-    def add(self, facts: SampleFacts) -> None:
+    def add_rows(self, rows: FactRows) -> None:
         """Keep a sample."""
-        self.count += 1
-        self.failed += facts.failed
-        self.invalid += facts.is_invalid
-        number = self.count
-        uuid = None if facts.uuid is None else encode_name(facts.uuid)
-        target = _text(facts.target)
-        event = None if facts.event is None else encode_name(facts.event)
-        key, place = (encode_name(facts.id), facts.epoch), encode_name(facts.place)
-        row = (number, *key, facts.failed, uuid, target, place, _text(facts.told), event)
-        self._table.add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
-        scores = (
-            (number, encode_name(name), _text(one.value), one.answer and _text(one.answer))
-            for name, one in facts.scores.items()
-        )
-        self._table.add("INSERT INTO score VALUES (?, ?, ?, ?)", scores)
-        meta = ((number, encode_name(key), _text(value)) for key, value in facts.metadata.items())
-        self._table.add("INSERT INTO meta VALUES (?, ?, ?)", meta)
+        self.count = number = self.count + 1
+        self.failed += rows.sample[2]
+        self.invalid += rows.is_invalid
+        add = self._table.add
+        add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(number, *rows.sample)])
+        add("INSERT INTO score VALUES (?, ?, ?, ?)", [(number, *one) for one in rows.scores])
+        add("INSERT INTO meta VALUES (?, ?, ?)", [(number, *one) for one in rows.metadata])
 
     def flush(self) -> None:
         """Index the samples, as all of them are there."""
@@ -260,13 +275,13 @@ class LogStore:
             for sample, scorer, value, answer in self._table.rows(
                 "SELECT * FROM score WHERE sample BETWEEN ? AND ?", number, number + batch - 1
             ):
-                kept = KeptScore(_value(value), answer and json.loads(answer))
+                kept = KeptScore(_value(value), answer and decode_name(answer))
                 scores.setdefault(sample, {})[decode_name(scorer)] = kept
             for one, name, epoch, failed, uuid, target, told in found:
                 known = None if uuid is None else decode_name(uuid)
                 own, shown = scores.get(one, {}), (_value(target), "")
                 key = decode_name(name), epoch, bool(failed), known
-                yield one, SampleFacts(*key, *shown, own, {}, json.loads(told))
+                yield one, SampleFacts(*key, *shown, own, {}, loads_exactly(told))
             number += batch
             batch = min(2 * batch, _BATCH)
 
@@ -313,7 +328,7 @@ class LogStore:
             number,
         ):
             for number, last, epoch, value, answer in found:
-                given = answer and json.loads(answer)
+                given = answer and decode_name(answer)
                 yield Scored(number, decode_name(last), epoch, _value(value), given)
 
     def meta(self, key: str, sample: int) -> Any:
@@ -323,15 +338,15 @@ class LogStore:
         )
         if not found:
             raise KeyError(key)
-        return json.loads(found[0][0])
+        return loads_exactly(found[0][0])
 
 
 def _value(text: str) -> Any:
     """Return the value of a JSON text; most scores have one of few values."""
-    return json.loads(text) if text[0] in "[{" else _scalar(text)
+    return loads_exactly(text) if text[0] in "[{" else _scalar(text)
 
 
-_scalar = lru_cache(maxsize=1024)(json.loads)
+_scalar = lru_cache(maxsize=1024)(loads_exactly)
 
 
 def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:

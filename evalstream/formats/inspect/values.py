@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -41,12 +41,14 @@ def same(one: Any, other: Any) -> bool:
 
     NaN equals NaN, and null, which stands for it in some logs.
     """
+    if one is other:
+        return True
     if one.__class__ is str:
         return bool(one == other)
     if one is None or other is None or isinstance(one, float) or isinstance(other, float):
         return _are_near(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(map(same, one.values(), map(other.get, one)))
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
@@ -91,3 +93,18 @@ def score_to_float(value: Any) -> float:
     """Return a score as a number, 0 for one that is none."""
     number = known_number(value)
     return 0.0 if number is None else number
+
+
+def find_clusters(value: Any, depth: int) -> Iterator[str]:
+    """Iterate over the values of `cluster` and `group_key` anywhere in a value."""
+    if not depth:
+        return
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name in ("cluster", "group_key") and isinstance(part, str):
+                yield part
+            else:
+                yield from find_clusters(part, depth - 1)
+    elif isinstance(value, list):
+        for part in value:
+            yield from find_clusters(part, depth - 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.inspect.plan import Plan
-from evalstream.formats.inspect.values import MOST_COUNT, is_id, read_time
+from evalstream.formats.inspect.values import MOST_COUNT, find_clusters, is_id, read_time
 from evalstream.formats.releases import Dated, Release, find_shown_release, read_release
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
@@ -42,11 +43,11 @@ _SPANS_SINCE: Final = (0, 3, 94)
 """The first release that wrote spans."""
 
 _RUN_MEMBERS: Final = {
-    "uuid": (0, 3, 70),
-    "eval/task_display_name": (0, 3, 116),
-    "started_at": (0, 3, 154),
-    "turn_count": (0, 3, 247),
-    "output/input_context_tokens": (0, 3, 282),
+    ("uuid",): (0, 3, 70),
+    ("eval", "task_display_name"): (0, 3, 116),
+    ("started_at",): (0, 3, 154),
+    ("turn_count",): (0, 3, 247),
+    ("output", "input_context_tokens"): (0, 3, 282),
 }
 """Members of logs and of samples with the first release that wrote them.
 
@@ -79,30 +80,27 @@ class SampleView(Dated):
     ) -> None:
         self.value, self.place, self.member, self.digest = value, place, member, digest
         self.log = log
+        # Attributes, as rules look at them many times: a property costs more than these.
+        self.has_failed = value.get("error") is not None
+        """Whether the sample ended with an error."""
+        self.is_stopped = self.has_failed or value.get("limit") is not None
+        """Whether an error or a limit stopped it; events may lack what its solver did last."""
+        self.attachments = object_or_empty(value.get("attachments"))
+        """The texts that are stored once and referred to by their key."""
+        self.scores = _read_scores(value)
+        """The scores by scorer."""
+        self._events = _group_events(value.get("events"))
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the sample."""
         return self.place + pointer(path)
 
-    @cached_property
-    def has_failed(self) -> bool:
-        """Whether the sample ended with an error."""
-        return self.value.get("error") is not None
-
-    @cached_property
-    def is_stopped(self) -> bool:
-        """Whether an error or a limit stopped the sample.
-
-        Its events may lack what its solver did last.
-        """
-        return self.has_failed or self.value.get("limit") is not None
-
-    @cached_property
+    @property
     def declared_scorers(self) -> Mapping[str, Mapping[str, Any]]:
         """The declared scorers, and those that the results of a recent release name besides."""
         if self.log is None:
             return {}
-        return {**(self.log.stated_scorers if self.is_recent else {}), **self.log.declared_scorers}
+        return self.log.known_scorers if self.is_recent else self.log.declared_scorers
 
     @cached_property
     def has_plain_plan(self) -> bool:
@@ -115,29 +113,6 @@ class SampleView(Dated):
         return self.log is not None and self.log.plan.leaves_tools
 
     @cached_property
-    def scores(self) -> dict[str, dict[str, Any]]:
-        """The scores by scorer."""
-        if isinstance(self.value.get("score"), dict) and "scores" not in self.value:
-            return {UNNAMED: self.value["score"]}
-        found = object_or_empty(self.value.get("scores"))
-        return {name: score for name, score in found.items() if isinstance(score, dict)}
-
-    @cached_property
-    def events_by_kind(self) -> dict[str, list[Numbered]]:
-        """The events that rules read by kind, with their indices."""
-        found: dict[str, list[Numbered]] = {}
-        for index, one in enumerate(list_or_empty(self.value.get("events"))):
-            kind = one.get("event") if isinstance(one, dict) else None
-            if isinstance(kind, str) and kind in _KNOWN_EVENTS:
-                found.setdefault(kind, []).append(Numbered(index, one))
-        return found
-
-    @cached_property
-    def attachments(self) -> dict[str, Any]:
-        """The texts that are stored once and referred to by their key."""
-        return object_or_empty(self.value.get("attachments"))
-
-    @cached_property
     def stated_release(self) -> Release:
         """The release that the log states, empty for a sample that began before its log.
 
@@ -145,10 +120,9 @@ class SampleView(Dated):
         """
         if self.log is None:
             return ()
-        created = read_time(self.log.eval.get("created"))
-        begun = [read_time(one.get("timestamp")) for _, one in self.events("sample_init")]
-        is_earlier = created and begun and begun[0] and begun[0] < created
-        return () if is_earlier else self.log.stated_release
+        created, starts = self.log.created, self.events("sample_init")
+        begun = read_time(starts[0].value.get("timestamp")) if starts else None
+        return () if created and begun and begun < created else self.log.stated_release
 
     @cached_property
     def shown_release(self) -> Release:
@@ -160,7 +134,12 @@ class SampleView(Dated):
         found = find_shown_release(self.value, _RUN_MEMBERS)
         return max(found, _SPANS_SINCE) if has_solvers else found
 
-    @property
+    @cached_property
+    def release(self) -> Release:
+        """The release that ran the sample, or an earlier one."""
+        return max(self.stated_release, self.shown_release)
+
+    @cached_property
     def is_recent(self) -> bool:
         """Whether a release ran the sample whose scorers are known, and which counts all tokens."""
         return self.release >= SINCE
@@ -183,7 +162,7 @@ class SampleView(Dated):
 
     def events(self, kind: str) -> Sequence[Numbered]:
         """Return the events of a kind, with their indices."""
-        return self.events_by_kind.get(kind, ())
+        return self._events.get(kind, ())
 
     @cached_property
     def _spans(self) -> dict[Any, tuple[Any, str]]:
@@ -217,6 +196,23 @@ class SampleView(Dated):
         if isinstance(value, list):
             return [self.resolved_within(part) for part in value]
         return self.resolve_attachment(value)
+
+
+def _read_scores(sample: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    if isinstance(sample.get("score"), dict) and "scores" not in sample:
+        return {UNNAMED: sample["score"]}
+    found = object_or_empty(sample.get("scores"))
+    return {name: score for name, score in found.items() if isinstance(score, dict)}
+
+
+def _group_events(events: Any) -> dict[str, list[Numbered]]:
+    """Return the events that rules read by kind, with their indices."""
+    found: dict[str, list[Numbered]] = {}
+    for one in objects(events):
+        kind = one.value.get("event")
+        if isinstance(kind, str) and kind in _KNOWN_EVENTS:
+            found.setdefault(kind, []).append(one)
+    return found
 
 
 class LogView(Dated):
@@ -259,6 +255,11 @@ class LogView(Dated):
     def stats(self) -> dict[str, Any]:
         """The times and the token usage of the run."""
         return object_or_empty(self.header.get("stats"))
+
+    @cached_property
+    def created(self) -> datetime | None:
+        """When the run began."""
+        return read_time(self.eval.get("created"))
 
     @property
     def status(self) -> Any:
@@ -334,6 +335,11 @@ class LogView(Dated):
         return {name: {"name": name, "options": one.get("params")} for name, one in found if name}
 
     @cached_property
+    def known_scorers(self) -> dict[str, Mapping[str, Any]]:
+        """The declared scorers, and those that the results name besides."""
+        return {**self.stated_scorers, **self.declared_scorers}
+
+    @cached_property
     def is_unlogged(self) -> bool:
         """Whether the log says that it was to be written without samples, and has none."""
         return self.config.get("log_samples") is False and not self.store.count
@@ -379,20 +385,5 @@ class LogView(Dated):
         """The keys of metadata by which metrics group or cluster samples."""
         keys: set[str] = set()
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
-            keys.update(_iterate_keys(found, depth=8))
+            keys.update(find_clusters(found, depth=8))
         return frozenset(keys)
-
-
-def _iterate_keys(value: Any, depth: int) -> Iterator[str]:
-    """Iterate over the values of `cluster` and `group_key` anywhere in a value."""
-    if not depth:
-        return
-    if isinstance(value, dict):
-        for name, part in value.items():
-            if name in ("cluster", "group_key") and isinstance(part, str):
-                yield part
-            else:
-                yield from _iterate_keys(part, depth - 1)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _iterate_keys(part, depth - 1)

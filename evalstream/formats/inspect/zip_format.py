@@ -40,7 +40,7 @@ def unpack(descriptor: int, start: int, packed: int, method: int) -> Iterator[by
 def _read_range(descriptor: int, start: int, length: int) -> Iterator[bytes]:
     """Iterate over the bytes of a range of a file, in pieces."""
     stop = start + length
-    while data := os.pread(descriptor, min(MEBIBYTE, stop - start), start):
+    while start < stop and (data := os.pread(descriptor, min(MEBIBYTE, stop - start), start)):
         yield data
         start += len(data)
 

@@ -79,9 +79,9 @@ class ListedMetric(NamedTuple):
 
 
 _MEMBERS: Final = {
-    "n-samples": (0, 4, 3),
-    "configs/*/unsafe_code": (0, 4, 8),
-    "results/*/sample_len": (0, 4, 12),
+    ("n-samples",): (0, 4, 3),
+    ("configs", "*", "unsafe_code"): (0, 4, 8),
+    ("results", "*", "sample_len"): (0, 4, 12),
 }
 """Members of results with the first release that wrote them.
 

@@ -25,6 +25,7 @@ from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules.documents import check_list_figures
 from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction, list_successes
+from evalstream.io.containment import files_inside
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
@@ -156,15 +157,13 @@ class _Judge:
         for outcome in self._found.outcomes.values():
             STOPPING.check()
             folder, names = os.path.dirname(outcome.path), list_successes(outcome)
-            output, log = (os.path.join(folder, name) for name in (OUTPUT, LOG))
-            if not is_local(folder):
-                continue
+            there = files_inside(folder, (OUTPUT, LOG)) if is_local(folder) else ()
             try:
-                if names and is_plain_file(output):
-                    failed = find_failed(output, names)
+                if names and OUTPUT in there:
+                    failed = find_failed(os.path.join(folder, OUTPUT), names)
                     yield from about_instances.report_failed(outcome, failed)
-                if outcome.place and outcome.id is not None and is_plain_file(log):
-                    logged = find_logged(log, outcome.id)
+                if outcome.place and outcome.id is not None and LOG in there:
+                    logged = find_logged(os.path.join(folder, LOG), outcome.id)
                     if logged is not None:
                         yield from about_instances.check_logged(outcome, logged)
             except OSError as error:

@@ -30,7 +30,7 @@ from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
 from evalstream.io.names import is_yaml_name, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN
-from evalstream.parsing.json import type_name
+from evalstream.parsing.json import FAST_DEPTH, is_finite, type_name
 from evalstream.parsing.json_values import object_or_empty, parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.inputs import ES005
@@ -65,7 +65,8 @@ class RunReader:
         if self._is_known_as_broken(path, text):
             return
         text = self._documents.without_mark(text, name)
-        if os.path.basename(path) == REPORT_FILE and is_outcome(parse_or_none(text)):
+        value = parse_or_none(text) if os.path.basename(path) == REPORT_FILE else None
+        if is_outcome(value):
             kind: str | None = INSTANCE
         else:
             # The name decides whether a stream has lines; other names are those of files.
@@ -74,7 +75,7 @@ class RunReader:
             if kind == PREDICTIONS and seen.seen.kind == LINES:
                 self._add_predictions(path, self._lines(path, text))
                 return
-        value = self._parse(path, text)
+        value = self._parse(path, text, value)
         if value is None and os.path.basename(path) == REPORT_FILE:
             self.found.unread.add(os.path.basename(os.path.dirname(path)))
         if value is not None and kind is None:
@@ -114,18 +115,24 @@ class RunReader:
             results is not None and one in results.places("resolved")
         )
 
-    def _parse(self, path: str, text: bytes) -> Any:
-        """Return the value of a JSON document, None if it cannot be read."""
+    def _parse(self, path: str, text: bytes, value: Any) -> Any:
+        """Return the value of a JSON document, None if it cannot be read.
+
+        It is `value`, which the quick parser gave, unless that can differ from the exact one.
+        """
         name = printable(path)
-        parsed = self._documents.parse(text, name)
-        if parsed is None:
-            return None
-        if not isinstance(parsed.value, (dict, list)):
-            kind = type_name(parsed.value)
+        is_exact = self._documents.options.max_depth >= FAST_DEPTH and text[:1] in b"{["
+        if value is None or not is_exact or not is_finite(value):
+            parsed = self._documents.parse(text, name)
+            if parsed is None:
+                return None
+            value = parsed.value
+        if not isinstance(value, (dict, list)):
+            kind = type_name(value)
             violation = ES109.violation(f"a document must be an object, not {kind}")
             self._documents.refuse(violation, name, f"{name} could not be read")
             return None
-        return parsed.value
+        return value
 
     def _lines(self, path: str, text: bytes) -> Iterator[tuple[int, str, Any]]:
         name, offset, lines = printable(path), 0, text.split(b"\n")
@@ -289,8 +296,9 @@ def find_failed(path: str, names: Collection[str]) -> list[str]:
 
     A test that both passed and failed is left out.
     """
-    named = {name.encode(errors="replace"): name for name in names}
-    failed = {key for key in _iterate_names(path, _FAILED) if key in named}
+    failed = set(_iterate_names(path, _FAILED))
+    named = {name.encode(errors="replace"): name for name in names} if failed else {}
+    failed &= named.keys()
     if failed:
         failed.difference_update(_iterate_names(path, _PASSED))
     return [name for key, name in named.items() if key in failed]

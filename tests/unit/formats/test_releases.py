@@ -8,7 +8,7 @@ import pytest
 
 from evalstream.formats.releases import find_shown_release, is_released, read_release
 
-MEMBERS = {"a": (0, 1), "tasks/*/n": (0, 2), "b/c": (0, 3)}
+MEMBERS = {("a",): (0, 1), ("tasks", "*", "n"): (0, 2), ("b", "c"): (0, 3)}
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def check_settings(
     """Yield a request to another model, or with another setting, than the run declares."""
     for name, allowed in declared.items():
         found = getattr(one, name)
-        if found not in (None, *allowed) or isinstance(found, bool):
+        if found is not None and (found not in allowed or isinstance(found, bool)):
             message, where = f"the run has another {name}", f"{place}/request/{name}"
             yield HLM206.violation(message, where, expected=allowed[0], found=found)
 

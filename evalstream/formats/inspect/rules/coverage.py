@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Set
+from functools import partial
 from typing import Any, Final
 
 from evalstream.formats.inspect.store import PERPLEXITY, KeptScore, SampleFacts, perplexity_numbers
@@ -208,17 +209,17 @@ def compare_summary(
     """Compare a summary with the facts of its sample."""
     told, scores = object_or_empty(value.get("scores")), known.scores
     for name in dict.fromkeys((*told, *scores)):
-        where = place + pointer(("scores", name))
+        where = partial(_at, place, "scores", name)
         if name not in told or name not in scores:
             has, lacks = ("summary", "sample") if name in told else ("sample", "summary")
             message = f"the {has} has a score of {name}, and the {lacks} has none"
-            yield INS206.violation(message, where if name in told else place)
+            yield INS206.violation(message, where() if name in told else place)
             continue
         summarised, kept = object_or_empty(told[name]), scores[name]
         if not same(score_value(summarised), kept.value):
             yield INS206.violation(
                 f"the sample has another value of {name}",
-                f"{where}/value",
+                where("value"),
                 expected=kept.value,
                 found=summarised.get("value"),
             )
@@ -228,7 +229,7 @@ def compare_summary(
         if is_text and answer != kept.answer and str(answer).split() != str(kept.answer).split():
             yield INS206.violation(
                 f"the sample has another answer for {name}",
-                f"{where}/answer",
+                where("answer"),
                 expected=kept.answer,
                 found=answer,
             )
@@ -239,10 +240,7 @@ def compare_summary(
         yield _other(place, "uuid", known.uuid, value)
     for name, expected in known.told.items():
         found = value.get(name)
-        # A later release writes a time in another zone.
-        moment = read_time(found)
-        is_same = same(found, expected) or (moment is not None and moment == read_time(expected))
-        if found is not None and not is_same:
+        if found is not None and not _tells_same(found, expected):
             yield _other(place, name, expected, value)
     targets = known.target if isinstance(known.target, list) else [known.target]
     # Of a long target a summary may hold only the beginning.
@@ -251,9 +249,21 @@ def compare_summary(
         yield _other(place, "target", known.target, value)
 
 
+def _tells_same(found: Any, expected: Any) -> bool:
+    """Compare values; a later release writes a time in another zone."""
+    if same(found, expected):
+        return True
+    moment = read_time(found)
+    return moment is not None and moment == read_time(expected)
+
+
 def _other(place: str, name: str, expected: Any, value: Mapping[str, Any]) -> Violation:
     message = f"the sample has another {name}"
-    return INS206.violation(message, place + pointer((name,)), expected=expected, found=value[name])
+    return INS206.violation(message, _at(place, name), expected=expected, found=value[name])
+
+
+def _at(place: str, *path: str) -> str:
+    return place + pointer(path)
 
 
 INS220: Final = declare_rule("INS220", record=_drifted)

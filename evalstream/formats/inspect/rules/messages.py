@@ -14,6 +14,7 @@ from evalstream.formats.inspect.recorded import (
     message_difference,
     message_text,
     model_messages,
+    recorded_texts,
 )
 from evalstream.formats.inspect.scorers import GRADED, has_own_scorer
 from evalstream.formats.inspect.views import SampleView
@@ -28,7 +29,7 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     if sample.has_failed or (sample.is_stopped and not sample.has_plain_plan):
         return
     completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
-    recorded = RecordedTexts(sample)
+    recorded = recorded_texts(sample)
     place = sample.at("output", "completion")
     last = recorded.last_completion if not sample.is_stopped else None
     severity = Severity.WARNING if _may_be_scorers(sample, recorded) else None
@@ -223,7 +224,7 @@ def _against_state(sample: SampleView) -> _Found:
 
 def _against_texts(sample: SampleView) -> _Found:
     """Look for the texts of the model that are not in the state with which the events end."""
-    state, recorded = final_state(sample), RecordedTexts(sample)
+    state, recorded = final_state(sample), recorded_texts(sample)
     ended = len(state.messages) if state is not None else 0
     for index, message in _of_the_model(sample):
         if index >= ended and message.get("source") == "generate":
@@ -263,7 +264,8 @@ def _against_models(sample: SampleView) -> _Found:
             if found is not None:
                 yield index, words, found
                 break
-        text = _find_other_text(sample, index, message, models.sent.get(identity, ()))
+        sent = models.sent.get(identity)
+        text = _find_other_text(sample, index, message, sent) if sent else None
         if text is not None:
             here = message_text(sample, message)
             found = MemberDiff(sample.at("messages", index, "content"), text, here)

@@ -66,7 +66,8 @@ def _events(sample: SampleView) -> Iterator[Violation]:
         for name in ("id", "target", "input", "choices", "metadata"):
             if name not in told or told[name] is None or name not in sample.value:
                 continue
-            if name in _TEXTS and sample.value[name] == told[name]:
+            here, there = sample.value[name], told[name]
+            if same(here, there) or (name in _TEXTS and here == there):
                 continue
             here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
             severity = None
@@ -131,14 +132,14 @@ def _other_solvers(sample: SampleView) -> Iterator[Violation]:
     The spans of solvers within a solver are not those of steps.
     """
     plan = object_or_empty(sample.log.header.get("plan")) if sample.log is not None else {}
-    spans = [one for _, one in sample.events("span_begin")]
+    spans = [one for _, one in sample.events("span_begin")] if "steps" in plan else []
     outer = {text_or_none(one.get("id")) for one in spans if one.get("type") == "solvers"}
     found = [
         one.get("name")
         for one in spans
         if one.get("type") == "solver" and text_or_none(one.get("parent_id")) in outer
     ]
-    if "steps" not in plan or not found or sample.value.get("error_retries"):
+    if not found or sample.value.get("error_retries"):
         return
     planned = [member(one, "solver") for one in list_or_empty(plan["steps"])]
     finish = member(plan.get("finish"), "solver")
@@ -180,6 +181,8 @@ def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
     A scorer may fail after a user has stopped the sample; solvers and scorers of one's own may go
     on after a limit that they have set themselves.
     """
+    if not (sample.events("error") or sample.events("sample_limit")):
+        return
     is_failed = sample.has_failed or member(sample.value.get("limit"), "type") == "operator"
     is_plain = sample.has_plain_plan and sample.is_recent
     for kind, noun, is_told in (
@@ -243,6 +246,8 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         yield from _scored_otherwise(sample, name, event)
         # An edit may leave answer and explanation out of the history, and has no metadata there.
         for part in ("answer", "explanation", *(() if history else ("metadata", "reason"))):
+            if same(first.get(part), told.get(part)):
+                continue
             here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
             if not same(here, there) and not (history and here is None):
                 yield INS208.violation(

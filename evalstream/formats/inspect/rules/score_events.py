@@ -39,11 +39,14 @@ def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
     scored = {one.get("scorer") for _, one in sample.events("score") if not one.get("intermediate")}
     for name, score in sample.scores.items():
         history = [object_or_empty(one) for one in list_or_empty(score.get("history"))]
+        if not history and not edits:
+            continue
         values = [one.get("value", _UNCHANGED) for one in history]
         changed = [one for one in values if one != _UNCHANGED]
-        place, found = sample.at("scores", name, "value"), score.get("value")
+        found = score.get("value")
         if changed and not same(score_value({"value": changed[-1]}), score_value(score)):
             message = f"the edits of the score of {name} end with another value"
+            place = sample.at("scores", name, "value")
             yield INS216.violation(message, place, expected=changed[-1], found=found)
         told = [object_or_empty(one.get("edit")) for one in edits if one.get("score_name") == name]
         known = [one.get("value", _UNCHANGED) for one in told]
@@ -81,6 +84,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     """
     events = [one for _, one in sample.events("score") if not one.get("intermediate")]
     named = {text_or_none(one.get("scorer")) for one in events} - {None}
+    if sample.scores.keys() <= named:
+        return
     scores = {
         name: list_or_empty(score.get("history")) or [score]
         for name, score in sample.scores.items()

@@ -46,14 +46,15 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 class DerivedScore(NamedTuple):
     """What the answer of a sample says of one of its scores, as it was before edits.
 
-    `expected` is the value that the scorer gives, None if the sample does not determine it.
+    `path` leads to its value. `expected` is the value that the scorer gives, None if the sample
+    does not determine it.
     `is_explained` says that answer or explanation are those of the harness's scorer, None where
     that cannot be told.
     """
 
     name: str
     scorer: str
-    place: str
+    path: tuple[str | int, ...]
     value: Any
     expected: str | None
     is_explained: bool | None
@@ -73,10 +74,10 @@ def derive_scores(sample: SampleView) -> list[DerivedScore]:
     texts = sample.scored_texts
     is_early = sample.is_before(SINCE)
     found: list[DerivedScore] = []
-    for name, scorer, options, first, place in _iterate_first(sample) if texts else ():
+    for name, scorer, options, first, path in _iterate_first(sample) if texts else ():
         if scorer in KNOWN and texts and not (is_early and scorer != _INCLUDES):
             derived = _derive(sample, scorer, options, *texts, first)
-            found.append(DerivedScore(name, scorer, place, score_value(first), *derived))
+            found.append(DerivedScore(name, scorer, path, score_value(first), *derived))
     return found
 
 
@@ -91,11 +92,14 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
         ):
             has = "has a target" if one.expected == "C" else "has no target"
             message = f"the completion {has} in it"
-            yield INS213.violation(message, one.place, expected=one.expected, found=one.value)
+            place = sample.at(*one.path)
+            yield INS213.violation(message, place, expected=one.expected, found=one.value)
 
 
-def _iterate_first(sample: SampleView) -> Iterator[tuple[str, str, Options, dict[str, Any], str]]:
-    """Iterate over names of scores, their scorers, and the scores before edits with their places.
+def _iterate_first(
+    sample: SampleView,
+) -> Iterator[tuple[str, str, Options, dict[str, Any], tuple[str | int, ...]]]:
+    """Iterate over names of scores, their scorers, the scores before edits, and paths to values.
 
     The options are those of the results, where these have any, else the declared ones.
     """
@@ -104,11 +108,11 @@ def _iterate_first(sample: SampleView) -> Iterator[tuple[str, str, Options, dict
         score, used = sample.scores.get(name), member(stated.get(name), "options")
         if score is not None:
             history = list_or_empty(score.get("history"))
-            path = ("history", 0, "value") if history else ("value",)
+            path = ("history", 0) if history else ()
             first = object_or_empty(history[0] if history else score)
             options = used if isinstance(used, dict) else object_or_empty(scorer.get("options"))
             declared = text_or_none(scorer.get("name")) or ""
-            yield name, declared, options, first, sample.at("scores", name, *path)
+            yield name, declared, options, first, ("scores", name, *path, "value")
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -126,7 +130,8 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
             continue
         if _differs(one.value, one.expected, graded=one.scorer in GRADED):
             message = f"the scorer {one.scorer} gives another value to this answer"
-            yield INS218.violation(message, one.place, expected=one.expected, found=one.value)
+            place = sample.at(*one.path)
+            yield INS218.violation(message, place, expected=one.expected, found=one.value)
 
 
 def _derive(
@@ -234,7 +239,7 @@ def count_scores(sample: SampleView, counts: dict[str, ScoreCounts]) -> None:
         own.explained += one.is_explained is True
         if one.is_explained is False:
             own.others += 1
-            own.other = own.other or one.place
+            own.other = own.other or sample.at(*one.path)
 
 
 def find_unlike(counts: Mapping[str, ScoreCounts]) -> Iterator[Violation]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -56,16 +56,22 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
                 message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
                 yield INS217.violation(message, place, expected=at_least(expected), found=found)
                 break
-    yield from _unrecorded_calls(sample, told)
-    yield from _unexplained_usage(sample, told)
+    yield from _unrecorded_usage(sample, told)
 
 
-def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
-    """Report models that used tokens without an event of any call of them."""
+def _unrecorded_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report usage that the recorded calls do not explain, if all calls are recorded."""
     calls = [event for _, event in sample.events("model")]
     is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
-    if is_open or _has_subtasks(sample) or sample.value.get("error_retries"):
-        return
+    if not (is_open or _has_subtasks(sample) or sample.value.get("error_retries")):
+        yield from _unrecorded_calls(sample, told, calls)
+        yield from _unexplained_usage(sample, told, calls)
+
+
+def _unrecorded_calls(
+    sample: SampleView, told: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+) -> Iterator[Violation]:
+    """Report models that used tokens without an event of any call of them."""
     called = {text_or_none(event.get("model")) for event in calls}
     for model, numbers in told.items():
         if model not in called and any(
@@ -76,15 +82,13 @@ def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[V
             yield INS217.violation(message, place, severity=Severity.WARNING)
 
 
-def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
+def _unexplained_usage(
+    sample: SampleView, told: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+) -> Iterator[Violation]:
     """Report a usage above that of all recorded calls together, those of scorers as well.
 
     Calls that were tried again may have used tokens that no event has.
     """
-    calls = [event for _, event in sample.events("model")]
-    is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
-    if is_open or _has_subtasks(sample) or sample.value.get("error_retries"):
-        return
     for model, numbers in told.items():
         own = [one for one in calls if one.get("model") == model]
         # Calls that were tried again, failed, or did not end.

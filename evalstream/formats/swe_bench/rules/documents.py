@@ -87,6 +87,9 @@ _OUTCOME: Final = (
     _require_flag("patch_is_None", is_needed=False),
     _require_flag("infra_failure", is_needed=False),
     _require_text("infra_failure_reason", str),
+)
+_OUTCOME_AND_TESTS: Final = (
+    *_OUTCOME,
     MemberRequirement(TESTS, "lists of tests", are_tests, {"type": "object"}, False),
 )
 _PREDICTION: Final = (
@@ -175,7 +178,9 @@ def check_entries(
 
 def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield the members of an instance's report that are missing or malformed."""
-    found = _check(outcome.value, _OUTCOME, outcome.place)
+    # Tests that an outcome was derived from are lists.
+    required = _OUTCOME_AND_TESTS if outcome.derived is None else _OUTCOME
+    found = _check(outcome.value, required, outcome.place)
     return (PlacedInFile(outcome.path, one) for one in found)
 
 

@@ -62,7 +62,7 @@ def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
             message = f"{name} has {count_noun(number, 'test')}, and the harness puts none there"
             yield outcome.about(SWE302, message, TESTS, name, severity=Severity.WARNING)
     for name in DECIDING_TESTS:
-        for test in sorted({*groups[name]["failure"]} & {*groups[name]["success"]}):
+        for test in sorted({*groups[name]["failure"]}.intersection(groups[name]["success"])):
             message = f"{test} is a success and a failure of {name}"
             yield outcome.about(SWE302, message, TESTS, name, found=test)
     if outcome.declared and not any(groups[first].values()):

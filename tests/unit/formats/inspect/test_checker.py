@@ -20,8 +20,10 @@ from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_
 from rows import bounded
 
 import evalstream
+from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.model.claim import State, confirms_score
 from evalstream.model.errors import UsageError, install_command
+from evalstream.model.finding import Violation
 from evalstream.model.run_summary import RunSummary
 
 Log = dict[str, Any]
@@ -370,6 +372,36 @@ def test_a_sample_without_summary_is_found(tmp_path: Path) -> None:
     del members[SUMMARIES][2]
     (tmp_path / "run.eval").write_bytes(packed(members))
     assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+def test_a_sample_without_summary_is_found_beside_a_journal_that_breaks_off(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    journal = json.dumps(members["_journal/summaries/1.json"]).encode()
+    members["_journal/summaries/1.json"] = journal[:-1]
+    del members[SUMMARIES][2]
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS107": "error", "INS206": "error"}
+
+
+def test_summaries_that_repeat_the_journal_are_compared_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    compare = LogCheck.compare_summary
+
+    def count(log: LogCheck, value: Any, place: str) -> Iterator[Violation]:
+        compared.append(place)
+        return compare(log, value, place)
+
+    monkeypatch.setattr(LogCheck, "compare_summary", count)
+    members = members_of(sound_log())
+    for target, times in (("4", 1), ("9", 2)):
+        for name in ("_journal/summaries/1.json", SUMMARIES):
+            members[name][0]["target"] = target
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        assert ("INS206" in found(tmp_path / "run.eval")) == (times == 2)
+        assert len(compared) == times * len(members[SUMMARIES])
+        compared.clear()
 
 
 @pytest.mark.parametrize(
