@@ -106,7 +106,7 @@ def _lost_messages(sample: SampleView) -> Iterator[Violation]:
     number = len(list_or_empty(sample.value.get("message_pool") if kept is None else kept))
     for index, event in sample.events("model"):
         ranges = map(list_or_empty, list_or_empty(event.get("input_refs")))
-        ends = [end for one in ranges for end in one[-1:] if is_count(end)]
+        ends = [end for one in ranges for end in one if is_count(end)]
         if ends and max(ends) > number:
             message = f"the sample keeps {count_noun(number, 'message')} for its events"
             place = sample.at("events", index, "input_refs")
