@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.helm.adapter import asks_once
-from evalstream.formats.helm.claims import Instances, judge_statistics
+from evalstream.formats.helm.claims import CALIBRATION_METRICS, Instances, judge_statistics
 from evalstream.formats.helm.entries import FIRST_OF_BASIC
 from evalstream.formats.helm.format import (
     ENTRIES,
@@ -27,11 +27,12 @@ from evalstream.formats.helm.reader import RunReader
 from evalstream.formats.helm.requests import METRICS, OF_REFERENCES, iterate_specs
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
+from evalstream.formats.helm.statistics import DERIVED
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
 from evalstream.formats.helm.tokens import OF_TOKENS
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.claim import JudgedClaim
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options
@@ -43,6 +44,9 @@ from evalstream.rules.members import check_members
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
+
+METRICS_LISTED: Final = 8
+"""How many metrics that no answer was held against are named."""
 
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
@@ -135,10 +139,28 @@ class _Check:
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
             if STATE not in self._paths:
                 text += f", as no {STATE}.json was found"
+            elif again:
+                text += self._name_underived(claims or [])
             if found.state is not None or STATE not in self._paths:
                 self._leave_unheld(summary, known.facts)
             summary.checked = (Checked(text, True if again else None),)
         return summary
+
+    def _name_underived(self, claims: Sequence[JudgedClaim]) -> str:
+        """Name the metrics of confirmed scores that answers were not held against."""
+        found = self._found
+        derived = {*found.scored, *CALIBRATION_METRICS, *(DERIVED if found.is_windowed else ())}
+        confirmed = (
+            one.name.name
+            for one, claim in zip(found.claimed or (), claims, strict=True)
+            if claim.is_score and claim.state is State.CONFIRMED
+        )
+        unheld = {one for one in {*confirmed} - derived if one.partition("@")[0] not in derived}
+        names = sorted(unheld)
+        more = len(names) - METRICS_LISTED
+        if more > 0:
+            names[METRICS_LISTED:] = [f"{more:,} more"]
+        return f", but not by {join_words(names)}" if names else ""
 
     def _leave_unheld(self, summary: RunSummary, facts: InstanceFacts) -> None:
         """Leave a run unconfirmed whose answers were to give scores that were not computed again.

@@ -91,7 +91,8 @@ class RunReader:
             return (*tokens.OF_TOKENS, *requests.TOLD)
         if self.adapter.get("output_mapping_pattern"):
             return ()
-        return requests.find_scored(self.run_spec, (one.name.name for one in self.claimed or ()))
+        found = requests.find_scored(self.run_spec, (one.name.name for one in self.claimed or ()))
+        return (*found, *tokens.OF_CHOICES) if found and self.is_by_likelihood else found
 
     @property
     def adapter(self) -> Mapping[str, Any]:

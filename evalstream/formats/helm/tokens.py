@@ -74,6 +74,9 @@ BY_LIKELIHOOD: Final = frozenset(
 )
 """The methods of adaptation that choose the most likely reference."""
 
+OF_CHOICES: Final = ("predicted_index",)
+"""Statistics beside `exact_match` that follow from the most likely reference."""
+
 _MOST: Final = 1 - 1e-6
 """Up to which probability equal ones show that they are of the same tokens."""
 
@@ -109,10 +112,11 @@ def measure_reference(request: PlainRequest) -> bytes | None:
 
 
 class LikelyReference(NamedTuple):
-    """The most likely reference of an instance: its probability, and 1 if it is correct."""
+    """The most likely reference of an instance: its probability, 1 if it is correct, its index."""
 
     max_prob: float
     exact_match: float
+    predicted_index: float
 
 
 def choose(requests: Iterable[bytes | None]) -> LikelyReference | None:
@@ -134,8 +138,9 @@ def choose(requests: Iterable[bytes | None]) -> LikelyReference | None:
     best = max(likely)
     if likely.count(best) > 1:
         return None
+    place = likely.index(best)
     return LikelyReference(
-        1 / sum(math.exp(one - best) for one in likely), plain[likely.index(best)][4]
+        1 / sum(math.exp(one - best) for one in likely), plain[place][4], float(place)
     )
 
 
@@ -153,8 +158,7 @@ def score_choices(
     is_same = math.isclose(own.get("max_prob", math.nan), found.max_prob, rel_tol=1e-9)
     if not is_same or found.max_prob >= _MOST:
         return None
-    scores = {**dict.fromkeys(metrics, math.nan), "exact_match": found.exact_match}
-    return array("d", 2 * [*scores.values()]).tobytes()
+    return array("d", 2 * [getattr(found, one, math.nan) for one in metrics]).tobytes()
 
 
 def differs(requests: Iterable[bytes | None], metrics: Sequence[str], entry: bytes | None) -> bool:

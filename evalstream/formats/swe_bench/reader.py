@@ -201,7 +201,7 @@ class RunReader:
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
         is_placed = os.path.basename(path) == REPORT_FILE
         folder = os.path.basename(os.path.dirname(path)) if is_placed else ""
-        outcome = views.read_outcome(path, folder, value)
+        outcome = views.read_outcome(path, value)
         if outcome is None:
             noun = NOUNS[INSTANCE]
             violation = about_documents.SWE101.violation(f"this is not {noun}", "")

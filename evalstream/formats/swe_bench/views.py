@@ -150,12 +150,9 @@ class Submitted:
         self.groups: list[tuple[str, Mapping[str, Any]]] = []
 
 
-def read_outcome(path: str, folder: str, value: Mapping[str, Any]) -> InstanceOutcome | None:
-    """Return the outcome in the report of an instance, None if it has another structure.
-
-    `folder` is the name of the folder, which is the id where the report has none.
-    """
-    inner, place, name = value, "", folder or None
+def read_outcome(path: str, value: Mapping[str, Any]) -> InstanceOutcome | None:
+    """Return the outcome in the report of an instance, None if it has another structure."""
+    inner, place, name = value, "", None
     if "resolved" not in value:
         if len(value) != 1:
             return None

@@ -420,6 +420,20 @@ def test_rules_come_first_and_their_findings_are_folded() -> None:
     assert '<section class="group' in page_of(outcome(run()), made())
 
 
+def test_only_the_page_of_several_runs_names_the_file_of_each_finding() -> None:
+    def places(*runs: RunSummary) -> list[str]:
+        page = page_of(outcome(*runs), made(file="data/a.jsonl", line=3))
+        return re.findall(r'<div class="place">(.*?)</div>', page)
+
+    one, other = (
+        replace(run(counts={"ES401": 1}), file=f"data/{name}.jsonl", aggregate=None)
+        for name in "ab"
+    )
+    (alone,), (beside,) = places(one), places(one, other)
+    assert "a.jsonl" not in alone
+    assert Parsed(beside).text.split() == ["a.jsonl", "line", "3"]
+
+
 def test_only_the_page_of_several_runs_has_a_script() -> None:
     page = batch(2, 1)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)

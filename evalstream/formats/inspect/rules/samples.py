@@ -11,7 +11,7 @@ from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
-from evalstream.model.finding import Severity, Violation, at_least
+from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
@@ -90,11 +90,29 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                     severity=severity,
                 )
         break
+    yield from _lost_messages(sample)
     yield from _hidden_ends(sample)
     yield from _scored_targets(sample)
     yield from _score_events(sample)
     yield from _other_solvers(sample)
     yield from _other_settings(sample)
+
+
+def _lost_messages(sample: SampleView) -> Iterator[Violation]:
+    """Report the first call of a model whose messages are missing beside the events.
+
+    Events have ranges of the messages that a sample keeps once (event/_pool.py of inspect_ai).
+    """
+    kept = member(sample.value.get("events_data"), "messages")
+    number = len(list_or_empty(sample.value.get("message_pool") if kept is None else kept))
+    for index, event in sample.events("model"):
+        ranges = map(list_or_empty, list_or_empty(event.get("input_refs")))
+        ends = [end for one in ranges for end in one if is_count(end)]
+        if ends and max(ends) > number:
+            message = f"the sample keeps {count_noun(number, 'message')} for its events"
+            place = sample.at("events", index, "input_refs")
+            yield INS208.violation(message, place, expected=at_most(number), found=max(ends))
+            return
 
 
 _TEXTS: Final = frozenset({"choices", "input", "target"})

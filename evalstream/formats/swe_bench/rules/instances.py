@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from evalstream.formats.swe_bench.format import LOG_FOLDERS, model_folder
-from evalstream.formats.swe_bench.rules.documents import LISTS
+from evalstream.formats.swe_bench.rules.documents import LISTS, SWE204
 from evalstream.formats.swe_bench.views import (
     DECIDING_TESTS,
     EMPTY_TESTS,
@@ -147,7 +147,15 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
 
 def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
     evaluated, errors = lists.union(("completed", "error", "empty_patch")), lists.places("error")
+    reasons, unexplained = lists.value.get("failure_reasons"), set[str]()
+    if isinstance(reasons, dict):
+        unexplained = lists.union(("unresolved", "error")) - reasons.keys()
     for one, found in run.outcomes.items():
+        reason = found.value.get("infra_failure_reason")
+        # The run report classifies the same output and more (`make_run_report` of 5.0.0 to 5.0.2).
+        if reason and one in unexplained:
+            message = f"{one} has no reason here, and {reason} in its report"
+            yield lists.about(SWE204, message, "failure_reasons")
         is_resolved = found.is_resolved
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
         if one in lists.places(wrong):

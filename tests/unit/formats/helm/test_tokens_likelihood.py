@@ -93,6 +93,7 @@ def test_a_score_is_known_only_where_the_tokens_give_its_probability(
 RUN = "pens-model=acme_acorn-7b"
 ORIGINAL, CALIBRATED = (f"multiple_choice_separate_{one}" for one in ("original", "calibrated"))
 ENGINES: tuple[Literal["auto", "portable"], ...] = ("auto", "portable")
+UNDERIVED = ", but not by bits_per_byte, logprob_per_byte and perplexity"
 BASIC = "helm.benchmark.metrics.basic_metrics."
 
 
@@ -180,7 +181,8 @@ def raise_one(entries: Any, probability: float | None = None) -> None:
 def test_the_likeliest_reference_gives_the_score() -> None:
     report = check()
     assert seen(report) == []
-    assert [one.text for one in report.runs[0].checked] == ["8 of 8 instances scored again"]
+    (checked,) = report.runs[0].checked
+    assert checked.text == "8 of 8 instances scored again" + UNDERIVED
 
 
 @pytest.mark.usefixtures("run_of_choices")
@@ -201,7 +203,7 @@ def test_a_score_that_was_raised_with_its_probability_is_a_warning() -> None:
             "exact_match and max_prob of 1 instance do not follow from tokens, as of others",
         )
     ]
-    assert report.runs[0].checked[0].text == "7 of 8 instances scored again"
+    assert report.runs[0].checked[0].text == "7 of 8 instances scored again" + UNDERIVED
 
 
 @each(("tokens", "expected"), [([], "error"), ([{"text": "?", "logprob": -1.0}], None)])
@@ -218,7 +220,7 @@ def test_tokens_of_one_instance_may_spell_its_reference_in_another_way(
     edit("scenario_state.json", change)
     report = check()
     assert [severity for severity, _ in seen(report)] == ([expected] if expected else [])
-    assert report.runs[0].checked[0].text == "7 of 8 instances scored again"
+    assert report.runs[0].checked[0].text == "7 of 8 instances scored again" + UNDERIVED
 
 
 @pytest.mark.usefixtures("run_of_choices")
@@ -230,3 +232,28 @@ def test_without_tokens_no_score_is_confirmed() -> None:
     edit("scenario_state.json", change)
     (run,) = check().runs
     assert (run.verdict, run.remark) == ("unconfirmed", "no answer was scored again by exact_match")
+
+
+@pytest.mark.usefixtures("run_of_choices")
+def test_an_index_is_that_of_the_likeliest_reference() -> None:
+    likely: dict[tuple[str, bool], tuple[float, int]] = {}
+    for one in read("scenario_state.json")["request_states"]:
+        if one["request_mode"] == "original":
+            key = one["instance"]["id"], "perturbation" in one["instance"]
+            logprob = one["result"]["completions"][0]["tokens"][-1]["logprob"]
+            found = logprob, one["reference_index"]
+            likely[key] = max(found, likely.get(key, found))
+
+    def add(entries: Any) -> None:
+        for entry in entries:
+            stat = next(one for one in entry["stats"] if one["name"]["name"] == "exact_match")
+            entry["stats"].append({**stat, "name": {**stat["name"], "name": "predicted_index"}})
+            key = entry["instance_id"], "perturbation" in entry
+            put(entry, "predicted_index", likely[key][1])
+
+    edit("per_instance_stats.json", add)
+    assert seen(check()) == []
+    edit("per_instance_stats.json", lambda entries: put(entries[0], "predicted_index", 7))
+    ((severity, message),) = seen(check())
+    assert severity == "error"
+    assert message.startswith("predicted_index of instance ")

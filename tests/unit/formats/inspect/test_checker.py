@@ -930,6 +930,33 @@ def test_errors_and_intervals_are_compared_with_closed_forms(
     assert set(codes) == ({code} if code else set())
 
 
+@each(("right", "code"), [(0.75, None), (0.5, "INS302")])
+def test_frequencies_are_those_of_all_epochs(
+    right: float, code: str | None, tmp_path: Path
+) -> None:
+    """Each category is a metric of its own, in the group that names their function."""
+    log = sound_log()
+    metric = {"name": "inspect_ai/frequency", "options": {}}
+    log["eval"]["scorers"][0]["metrics"].append(metric)
+    metrics = {
+        name: {"name": name, "value": value, "group": "frequency", "params": {}}
+        for name, value in (("C", right), ("I", 1 - right))
+    }
+    result = {**log["results"]["scores"][0], "metrics": metrics, "scored_samples": 4}
+    del result["reducer"]
+    log["results"]["scores"].append(result)
+    assert set(found(written(log, tmp_path, "json"))) == ({code} if code else set())
+
+
+def test_an_interval_without_scores_is_open(tmp_path: Path) -> None:
+    log = _with_metric("ci", {"method": "bootstrap"}, lower=0.5, upper=1.0)
+    log["eval"]["config"]["log_samples"] = False
+    del log["samples"], log["reductions"]
+    claims = only(written(log, tmp_path, "json")).claims
+    (claim,) = (one for one in claims if one.kind == "confidence interval")
+    assert (claim.state, claim.recomputed) == (State.OPEN, None)
+
+
 def test_figures_over_a_reducer_of_ones_own_are_open_and_may_be_refuted(tmp_path: Path) -> None:
     log = sound_log()
     log["eval"]["config"]["epochs_reducer"] = ["mine"]

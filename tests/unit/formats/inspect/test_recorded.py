@@ -1311,3 +1311,21 @@ def _check(log: Log, folder: Path) -> evalstream.Report:
     path = folder / "run.json"
     path.write_text(json.dumps(log))
     return evalstream.check(path, max_findings=0)
+
+
+@each("refs", [[[0, 1]], [[0, 1], [2, 3]], [[0, 4]]])
+@pytest.mark.parametrize("name", ["events_data", "message_pool"])
+def test_the_messages_of_a_call_are_kept_beside_the_events(
+    refs: list[Any], name: str, tmp_path: Path
+) -> None:
+    log = witnessed()
+    sample = _sample(log)
+    event = next(one for one in sample["events"] if one["event"] == "model")
+    kept, event["input"] = [*event["input"]] * refs[-1][-1], []
+    event["input_refs"] = refs
+    sample[name] = kept if name == "message_pool" else {"messages": kept, "calls": []}
+    assert "INS208" not in errors(log, tmp_path)
+    kept.pop()
+    assert errors(log, tmp_path) == {"INS208"}
+    event["input_refs"] = [None, [], 7, ["a"], [0, None]]
+    assert "INS208" not in errors(log, tmp_path)

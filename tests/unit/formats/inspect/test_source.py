@@ -20,8 +20,13 @@ from evalstream.formats.inspect.source import (
     open_source,
     score_number,
 )
-from evalstream.formats.inspect.source_members import _text, iterate_task_names
-from evalstream.formats.inspect.views import LogView
+from evalstream.formats.inspect.source_members import (
+    _stop_reason,
+    _text,
+    iterate_task_names,
+    list_messages,
+)
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceScore, Wanted
@@ -248,6 +253,38 @@ def test_a_model_has_the_spellings_of_converters(
 )
 def test_the_last_text_of_a_content_is_its_text(content: Any, text: str | None) -> None:
     assert _text(content) == text
+
+
+@each(
+    ("content", "spellings"),
+    [
+        (None, (None,)),
+        ("plain", ("plain",)),
+        ([{"type": "text", "text": "<think>a</think>b"}], ("<think>a</think>b", "b")),
+    ],
+)
+def test_a_message_has_its_text_in_all_spellings(
+    content: Any, spellings: tuple[str | None, ...]
+) -> None:
+    view = SampleView({"messages": [{"role": "user", "content": content}]}, "")
+    ((role, members),) = list_messages(view)
+    assert (role, members["content"]) == ("user", spellings)
+
+
+@each(
+    ("choices", "spellings"),
+    [
+        (None, ("", "unknown", None)),
+        ([], ("", "unknown", None)),
+        ([{"message": {}}, {"stop_reason": "stop"}], ("", "unknown", None)),
+        ([{"stop_reason": "stop"}, {"stop_reason": "length"}], ("stop",)),
+        ([{"stop_reason": "length"}], ("length", "max_tokens")),
+    ],
+)
+def test_the_reason_of_the_first_choice_is_that_of_a_sample(
+    choices: Any, spellings: tuple[str | None, ...]
+) -> None:
+    assert _stop_reason({"output": {"choices": choices}}) == spellings
 
 
 @each(

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_eval_logs import RESULTS, TASK, results, rows, write
+from lm_eval_logs import RESULTS, TASK, results, row, rows, write
 
 import evalstream
+from evalstream.formats.lm_eval import doc_ids
 from evalstream.formats.lm_eval.log_tally import MOST_METRICS
 
 
@@ -119,3 +120,17 @@ def test_the_model_of_the_arguments_is_read_without_a_name(tmp_path: Path) -> No
     document["config"]["model_args"] = "pretrained=acme/acorn,pretrained=acme/oak"
     report = evalstream.check(str(write(tmp_path, rows(), document)))
     assert report.counts == {"LME306": 1}
+
+
+def test_ids_in_too_many_places_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [row(place * doc_ids.CHUNK, acc=1.0) for place in range(3)]
+    path = write(tmp_path, samples, results(samples))
+    assert verdicts(path, jobs=1) != ["incomplete"]
+    monkeypatch.setattr(doc_ids, "MOST_CHUNKS", 2)
+    (run,) = evalstream.check(path, jobs=1).runs
+    assert (run.verdict, run.incomplete_reason) == (
+        "incomplete",
+        "the doc_ids are too scattered to be compared with each other",
+    )

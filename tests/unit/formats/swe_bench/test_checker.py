@@ -300,6 +300,16 @@ def test_a_failure_of_the_environment_has_a_reason(reasons: Any) -> None:
     assert codes(check(REPORT, "preds.jsonl")) - {"SWE101"} == {"SWE204"}
 
 
+def test_a_failure_with_a_reason_in_its_report_has_one_in_the_run_report() -> None:
+    (one,) = ids(107)
+    reason = {"infra_failure_reason": "no_tests_collected"}
+    edit(f"{LOGS}/{one}/report.json", lambda report: report[one].update(reason))
+    assert codes(check(REPORT, "preds.jsonl")) == {"SWE204"}
+    failed = {"ambiguous_failure_ids": [one], "ambiguous_failure_instances": 1}
+    edit(REPORT, lambda value: value.update(failed, failure_reasons={one: "missing_module"}))
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
 def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
     (one,) = ids(115)
     folder = Path(LOGS) / one
