@@ -33,12 +33,20 @@ from hostile import texts
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
-from evalstream.model.comparison import ComparisonReport, Confounder, Drift, Flip, MetricName
+from evalstream.model.comparison import (
+    ComparisonReport,
+    Confounder,
+    Drift,
+    Flip,
+    Matrix,
+    MetricName,
+)
 from evalstream.model.estimate import Estimate
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.reporters.base import Style
 from evalstream.reporters.comparison.latex import LETTERS
 from evalstream.reporters.comparison.markdown import MOST_BYTES
+from evalstream.reporters.comparison.tables import matrix_table
 from evalstream.reporters.comparison.wording import cell_text
 
 GOLDEN: Final = Path(__file__).parent / "golden"
@@ -154,6 +162,13 @@ def test_a_page_has_matrices_and_ranks_of_three_runs() -> None:
     page = written("html", many_runs())
     assert page.count('class="matrix"') == 2
     assert "resamples with this rank" in page
+
+
+@each(("cells", "share"), [(((0, 2), (4, 0)), "--share:0.50"), (((0, 0), (None, 0)), None)])
+def test_cells_of_a_matrix_are_shaded_by_the_largest(cells: Any, share: str | None) -> None:
+    page = str(matrix_table("drifts", Matrix("drifts", ("A", "B"), cells)))
+    assert ("--share" in page) == (share is not None)
+    assert share is None or share in page
 
 
 def test_a_comment_has_room_on_github() -> None:
