@@ -74,6 +74,7 @@ _NOT_SECURE: Final = FailureReason("cannot make a secure connection", permanent=
 _NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent=True)
 _UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
 _BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
+_REDIRECTED: Final = FailureReason("the server redirects every request", permanent=True)
 _TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
 
 
@@ -152,6 +153,8 @@ _REASONS_BY_NAME: Final = {
         (_NO_CREDENTIALS, "TokenRetrievalError ProfileNotFound GoogleAuthError"),
         (_NOT_SECURE, "SSLError ClientSSLError ClientConnectorCertificateError"),
         (_NO_SENSE, "InvalidURL ParamValidationError"),
+        # botocore asks an S3 that redirects for the region of the bucket, and follows once more.
+        (_REDIRECTED, "RecursionError"),
         (_TIMED_OUT, "TimeoutError ReadTimeoutError ConnectTimeoutError TimeoutException"),
         (_UNREACHABLE, "ClientConnectorError EndpointConnectionError ConnectError"),
         (_BROKEN, "ClientPayloadError ClientOSError ServerDisconnectedError HTTPClientError"),
