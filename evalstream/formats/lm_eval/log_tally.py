@@ -228,8 +228,8 @@ class LogTotals:
         for first, count, line, step in rows.ids.runs:
             pairs = array("Q", bytes(2 * count * words.itemsize))
             pairs[::2] = array("Q", range(first, first + count))
-            place = (line - 1) * _DIGESTS_WORDS
-            pairs[1::2] = words[place :: max(step, 1) * _DIGESTS_WORDS][:count]
+            place, stride = (line - 1) * _DIGESTS_WORDS, max(step, 1) * _DIGESTS_WORDS
+            pairs[1::2] = words[place : place + count * stride : stride]
             self.docs.extend(pairs)
 
     def iterate_docs(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, int | None]]:

@@ -192,6 +192,7 @@ class SampleChecker:
             of_filter = None if name is None else self._tally.filters.get(name)
             if of_filter is not None and metric in of_filter.metrics:
                 of_filter.metrics[metric].derived += times
+        self._derived.clear()
         for rows in (*self._tally.filters.values(), *self._tally.parts):
             for values in rows.metrics.values():
                 values.settle()
@@ -223,7 +224,7 @@ class SampleChecker:
         return scanner.take(start, line, sound) if sound else 0
 
     def _count_sound(self, scanner: SampleScanner) -> int:
-        """Count the rows before the first one whose answers give a violation."""
+        """Count the rows before the first whose answers give a violation; note what they give."""
         number, answers = 0, scanner.answers()
         for run in scanner.runs():
             name, names = _name(scanner.filter(run.filter)), _names(scanner.metrics(run.metrics))

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -34,7 +35,7 @@ from evalstream.parsing.json import FAST_DEPTH, is_finite, type_name
 from evalstream.parsing.json_values import object_or_empty, parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.inputs import ES005
-from evalstream.rules.syntax import ES103, ES109, read_object
+from evalstream.rules.syntax import ES103, ES109, read_object_quickly
 
 NOT_OURS: Final = f"not a document of SWE-bench ({NAME})"
 
@@ -139,7 +140,9 @@ class RunReader:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 is_torn, depth = number == len(lines), self._documents.options.max_depth
-                reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
+                reading = read_object_quickly(
+                    line, depth, "a prediction", torn=is_torn, offset=offset
+                )
                 for one in reading.violations:
                     self._documents.note(one.violation, name, number)
                 if reading.value is None:
@@ -296,9 +299,12 @@ def find_failed(path: str, names: Collection[str]) -> list[str]:
 
     A test that both passed and failed is left out.
     """
-    failed = set(_iterate_names(path, _FAILED))
-    named = {name.encode(errors="replace"): name for name in names} if failed else {}
-    failed &= named.keys()
+    found = _iterate_names(path, _FAILED)
+    first = next(found, None)
+    if first is None:
+        return []
+    named = {name.encode(errors="replace"): name for name in names}
+    failed = {key for key in chain((first,), found) if key in named}
     if failed:
         failed.difference_update(_iterate_names(path, _PASSED))
     return [name for key, name in named.items() if key in failed]
