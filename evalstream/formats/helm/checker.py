@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
 
 METRICS_LISTED: Final = 8
-"""How many metrics that no answer was held against are named."""
+"""How many metrics that were compared with no answer the verdict names."""
 
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
@@ -147,7 +147,7 @@ class _Check:
         return summary
 
     def _name_underived(self, claims: Sequence[JudgedClaim]) -> str:
-        """Name the metrics of confirmed scores that answers were not held against."""
+        """Name the metrics of confirmed scores that were compared with no answer."""
         found = self._found
         derived = {*found.scored, *CALIBRATION_METRICS, *(DERIVED if found.is_windowed else ())}
         confirmed = (

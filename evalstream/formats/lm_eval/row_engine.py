@@ -219,7 +219,7 @@ class SampleChecker:
         if sound == taken:
             self._most = min(2 * self._most, MOST_ROWS)
             return taken
-        # The rows before the one that is not sound are taken again, without it.
+        # Take the rows before the one that is not sound again, without it.
         self._most = max(sound, 1)
         return scanner.take(start, line, sound) if sound else 0
 

@@ -101,9 +101,9 @@ class Scoring(IntEnum):
 class RowScoring(NamedTuple):
     """How rows were scored; `delimiter` is before each choice, as JSON writes it.
 
-    `gold` is the member of docs that is their target, empty for none. With `filters` rows of other
-    ones are left. `has_contents` asks for what the rows of a doc have in common, `has_answers` for
-    what the scanner does not compare.
+    `gold` is the member of docs that is their target, empty for none. With `filters` the scanner
+    leaves rows of other ones. `has_contents` asks for what the rows of a doc have in common,
+    `has_answers` for what the scanner does not compare.
     """
 
     scoring: Scoring = Scoring.UNSCORED
