@@ -73,7 +73,7 @@ class CannotWrite(EvalstreamError):
 
 
 class InternalError(EvalstreamError):
-    """A bug: an exception that nobody raised on purpose.
+    """A bug: an unexpected exception.
 
     `kind` is the name of its type, and `place` is module:function:line of our code. Neither holds a
     value of the input.

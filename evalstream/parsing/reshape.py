@@ -106,7 +106,7 @@ class Probe(NamedTuple):
     """A test of a member of the outermost object.
 
     `text` is what EQUALS and DIFFERS compare with; where the value is written with escapes, the
-    test may come out either way, and the row is left to the exact path.
+    test may come out either way, and the exact path takes the row.
     """
 
     name: str

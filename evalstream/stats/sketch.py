@@ -1,7 +1,7 @@
 """Collect the sketch of a run: any cut into blocks, in any order, gives the same one.
 
-A block does not know the number of its first line, so it says what each of its lines amounts to,
-in a few bytes; a total puts this into bins.
+A block does not know the number of its first line, so it keeps a summary of each line,
+of a few bytes; a total puts these into bins.
 """
 
 from __future__ import annotations

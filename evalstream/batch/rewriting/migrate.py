@@ -42,7 +42,7 @@ class MigrationJob(DataClass):
     """What is the same for all runs of a call: how they are migrated, and where to.
 
     Results have their places below `folder`, where they are put if the job `writes`. `had_files`
-    tells of each folder of results whether it had any when the call came to it.
+    tells whether a folder of results had any before this call reached it.
     """
 
     migrator: Migrator

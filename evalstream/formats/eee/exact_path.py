@@ -109,7 +109,7 @@ class RowReader:
         self._context = context
         options = context.options
         self._own_schema = options.schema is None
-        # A limit below the parser's own depth is left to the exact path.
+        # The exact path applies a limit below the parser's own depth.
         self._shallow = options.max_depth < json.FAST_DEPTH
         self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None

@@ -56,7 +56,7 @@ class RowEngine:
     def is_native(self, sample: bytes) -> bool:
         """Tell whether the scanner takes most rows of a sample, and leaves little to Python.
 
-        Python words each finding that is shown, and without a limit all are.
+        Python words each finding that is shown: without a limit, all of them.
         """
         whole = sample[: sample.rfind(b"\n") + 1]
         if self._fast_path is None or not whole:

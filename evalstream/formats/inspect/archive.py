@@ -154,7 +154,8 @@ class Archive:
     def unsafe(self) -> str | None:
         """Return why nothing of the archive must be unpacked, or None; call it first.
 
-        Members that share bytes are a small archive that takes for ever: each of them is unpacked.
+        Each member is unpacked, so that a small archive whose members share bytes may unpack to
+        terabytes.
         """
         ((total,),) = self._table.rows("SELECT TOTAL(size) FROM member")
         self.unpacked = int(total)

@@ -155,7 +155,7 @@ class LogStore:
     def iterate_copied(self) -> Iterator[tuple[str, int, str, str, int]]:
         """Iterate over the samples that have an event of an earlier one.
 
-        They are given as id, epoch and place, with id and epoch of the earlier one.
+        Each is an id, epoch and place, with id and epoch of the earlier one.
         """
         for id_, epoch, place, of, of_epoch in self._table.rows(
             "SELECT later.id, later.epoch, later.place, first.id, first.epoch FROM "
@@ -171,7 +171,7 @@ class LogStore:
     def iterate_drifted(self) -> Iterator[tuple[str, int, str, Any, Any]]:
         """Iterate over the samples that have another target than the first one of their id.
 
-        They are given as id, epoch, place, and both targets, the first one first.
+        Each is an id, epoch, place, and both targets, the first one first.
         """
         for id_, epoch, place, first, target in self._table.rows(
             "SELECT later.id, later.epoch, later.place, first.target, later.target FROM "

@@ -34,7 +34,7 @@ class Evidence(DataClass, frozen=True):
     `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
     counts each different score; it is None where there are too many of them. `limits` are the
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
-    the rows, and `unknown` that of rows with an unknown level, which are left out. `ordered` are
+    the rows, and `unknown` that of rows with an unknown level, which do not count. `ordered` are
     the scores in the order in which a harness had them. `pairs` counts (right answer, prediction),
     `weights` sums up the weights of the scores, and `clusters` has the number and the exact sum of
     the scores of each cluster. `factors` are what figures of the rows may be multiplied by: 1 and

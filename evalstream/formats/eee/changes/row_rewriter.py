@@ -102,7 +102,7 @@ class RowRewriter:
 
 
 class _ExactRows:
-    """Rows that are rewritten on the exact path, with their newlines, and those that are left."""
+    """Rows that the exact path rewrote, with their newlines, and those that it did not."""
 
     def __init__(self, rewriter: RowRewriter) -> None:
         self._rewriter = rewriter
