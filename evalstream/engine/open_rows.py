@@ -111,7 +111,7 @@ class OpenRows(DataClass):
 
     @property
     def held_lines(self) -> RowLines | None:
-        """What is known of rows that the calling program holds; None for others."""
+        """The rows that the calling program holds; None for others."""
         lines: RowLines | None = getattr(self.origin, "lines", None)
         return lines
 

@@ -28,7 +28,7 @@ class Caps(NamedTuple):
 
 
 class ValuePair(NamedTuple):
-    """What a finding expects and what it found, as text; "" where it does not say it."""
+    """The expected and the found value of a finding, as text; "" for a missing one."""
 
     expected: str
     found: str

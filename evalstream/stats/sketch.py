@@ -141,11 +141,11 @@ DIGITS: Final = 9
 """Significant digits of a sum of scores."""
 
 _MOST_AT_ONCE: Final = 255
-"""What a byte counts; a line with more findings is listed."""
+"""The most findings that a byte counts; a line with more is listed."""
 
 
 RowFigures = tuple[Any, ...]
-"""What a row says of itself, each of any JSON type: its score, its milliseconds and its tokens.
+"""The figures of a row, each of any JSON type: its score, its milliseconds and its tokens.
 
 The tokens are in the order of TOKENS; None is what it does not say, and the end may be left out.
 """

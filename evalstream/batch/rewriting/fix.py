@@ -46,7 +46,7 @@ DEPTH: Final = 6
 
 
 class FixJob(DataClass):
-    """What is the same for all runs of a call.
+    """The part of a fix that is the same for all runs of a call.
 
     `codes` are the rules whose findings are mended. With `writes` files are replaced in place, or
     written below `folder` by their paths relative to `root`; without, nothing is written.

@@ -34,7 +34,7 @@ USUAL_ALGORITHMS: Final = ("sha256",)
 
 
 class Figures(NamedTuple):
-    """What one result says about its score; a part of the wrong type is empty, a score None.
+    """The claims of one result about its score; a part of the wrong type is empty, a score None.
 
     `place` is its index in evaluation_results.
     """
@@ -202,7 +202,7 @@ class Aggregate(DataClass, frozen=True):
 
     @cached_property
     def figures(self) -> tuple[Figures, ...]:
-        """What each result that is an object says about its score."""
+        """The claims of each result that is an object about its score."""
         return tuple(_figures(index, result) for index, result in self.indexed_results)
 
     @cached_property

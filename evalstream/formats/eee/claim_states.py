@@ -28,7 +28,7 @@ INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 """The places of claims, as JSON Pointers below a result."""
 
 _SEPARATORS: Final = frozenset("./:|")
-"""What follows the id of a result in the ids of its parts, as in `mmlu` and `mmlu::law`."""
+"""The text between the id of a result and the name of its part, as in `mmlu` and `mmlu::law`."""
 
 _LONGEST_WHOLE: Final = 256
 """The number of characters of an id that may be the id of a whole."""

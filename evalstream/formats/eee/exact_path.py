@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 class ExactPath:
-    """What a context asks of rows in Python: their reader, and rules bound when one needs them."""
+    """The checks of a context in Python: the reader of rows, and rules bound on demand."""
 
     def __init__(self, context: RowContext) -> None:
         self.context = context
@@ -65,7 +65,7 @@ class ExactPath:
 
     @cached_property
     def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
-        """What rows of a file usually have in common, by its name."""
+        """Properties that rows of a file usually share, by name."""
         enabled = self.context.enabled_codes
         known = (
             (ES320.code in enabled, answers.PROMPT, asks_question),

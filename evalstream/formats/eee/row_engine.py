@@ -99,7 +99,7 @@ OF_SCORERS: Final = Duplicate(
     "Inspect shows the answer or the explanation of each scorer there",
     severity=Severity.INFO,
 )
-"""What ES608 says where converters are known to write several outputs of a sample."""
+"""The message of ES608 where converters are known to write several outputs of a sample."""
 
 _OTHER_OUTPUT: Final = "choices or output differ from those of the same sample {}"
 

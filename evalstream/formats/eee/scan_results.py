@@ -23,7 +23,7 @@ from evalstream.stats.tally import Tally
 Row = Mapping[str, Any]
 
 _Likeness = tuple[int, int, int, int]
-"""What decides the violations of a row: its scope, its signature, its doubts, and its shape."""
+"""The parts that decide the violations of a row: scope, signature, doubts, and shape."""
 
 
 class Wording:

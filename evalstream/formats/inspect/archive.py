@@ -53,7 +53,7 @@ _ENCRYPTED: Final = 0x2041
 _DESCRIPTOR: Final = 0x8
 _UTF8: Final = 0x800
 _HEADER_FIELDS: Final = ("name", "method", "CRC-32", "packed size", "size")
-"""What the header of a member repeats of the directory; the last three may follow the bytes."""
+"""Values of the directory that a member's header repeats; the last three may follow the bytes."""
 
 _DESCRIPTOR_SIZES: Final = (0, 12, 16, 20, 24)
 _FULL: Final = 0xFFFFFFFF

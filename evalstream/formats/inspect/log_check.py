@@ -299,7 +299,7 @@ class LogCheck:
 
     @property
     def links(self) -> RunLinks | None:
-        """What links the log to others, None if that was not asked for."""
+        """The links of the log to others, None if they were not requested."""
         return None if self._links is None else self._links.log.links
 
     def summary(self, value: Any, place: str) -> None:

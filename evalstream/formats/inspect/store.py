@@ -38,7 +38,7 @@ _INDEXES: Final = (
 
 
 PERPLEXITY: Final = "perplexity of "
-"""What precedes a scorer's name in the key of the numbers that its perplexity is made of."""
+"""The prefix of a scorer's name in the key of the numbers behind its perplexity."""
 
 
 class KeptScore(NamedTuple):

@@ -57,7 +57,7 @@ class RowKind(NamedTuple):
 
 
 class ScannerConfig:
-    """What rows are checked against."""
+    """The tables against which the scanner checks rows."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher) -> None:
         self.demands = demands

@@ -1,4 +1,4 @@
-"""What the rows of a result hold, as the formulas of claims need it."""
+"""The evidence in the rows of a result, as the formulas of claims need it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Spread(NamedTuple):
 
 
 class Evidence(DataClass, frozen=True):
-    """What the rows of one result hold; a part that the format does not collect is None.
+    """The evidence in the rows of one result; a part that the format does not collect is None.
 
     `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
     counts each different score; it is None where there are too many of them. `limits` are the

@@ -46,7 +46,7 @@ _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _NO_ANSWERS: Final = frozenset(
     ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
 )
-"""What harnesses write for an answer that they did not find, in letters and digits alone."""
+"""The texts of harnesses for an answer that they did not find, in letters and digits alone."""
 
 
 def _terminal_answer(row: Row) -> Iterable[Violation]:
@@ -191,7 +191,7 @@ def is_blank(value: Any) -> bool:
 
 
 _EDGES: Final = " \t\r\n([*.:)]!"
-"""What may stand around an answer."""
+"""Characters that may stand around an answer."""
 
 _CHOICES: Final = "ABCDEFGH"
 

@@ -20,7 +20,7 @@ _MOST_UNNAMED: Final = 1_000
 """Most events of unnamed scores in a sample that are compared with its scores."""
 
 _UNCHANGED: Final = "UNCHANGED"
-"""What an edit has in place of a value that it leaves."""
+"""The text in an edit in place of a value that it keeps."""
 
 
 def _check_recorded(sample: SampleView) -> Iterator[Violation]:
