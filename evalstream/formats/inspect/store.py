@@ -230,7 +230,7 @@ class LogStore:
         return int(number)
 
     def find(self, id_: str, epoch: int) -> SampleFacts | None:
-        """Return the last sample of an id and epoch, and note that a summary tells of it.
+        """Return the last sample of an id and epoch, and note that a summary has it.
 
         Its place and its metadata are left out.
 
@@ -244,7 +244,7 @@ class LogStore:
         return found
 
     def forget_summaries(self) -> None:
-        """Forget which samples a summary tells of."""
+        """Forget which samples a summary has."""
         self._summarised, self._ahead = bytearray(self.count), iter(())
 
     def _look_up(self, id_: str, epoch: int) -> tuple[int, SampleFacts | None]:
@@ -286,7 +286,7 @@ class LogStore:
             batch = min(2 * batch, _BATCH)
 
     def without_summary(self) -> Iterator[tuple[str, int, str]]:
-        """Iterate over the samples that no summary tells of: id, epoch, place."""
+        """Iterate over the samples that no summary has: id, epoch, place."""
         at = self._summarised.find(0)
         for _ in range(MOST_NAMED):
             if at < 0:
