@@ -11,14 +11,13 @@ from evalstream.formats.eee.facts import RunFacts, by_version, in_any_context
 from evalstream.formats.eee.rules.answers import (
     LONGEST_ANSWER,
     POLARITY,
-    SOURCE,
-    describe_exceptions,
     is_integer,
     is_no_method,
     output_texts,
     plain_text,
     read_letter,
 )
+from evalstream.formats.eee.rules.habits import SOURCE, describe_exceptions
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import is_number
