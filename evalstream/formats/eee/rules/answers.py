@@ -48,7 +48,7 @@ def is_reference(row: Row) -> bool | None:
     if not all(text.__class__ is str for text in references):
         return None
     known = [plain_text(text) for text in references]
-    listed = choices if choices.__class__ is list else []
+    listed = Choices(choices if choices.__class__ is list else [])
     if any(text is not None and _may_mean_another(text, listed) for text in (value, *known)):
         return None
     if text in references:
@@ -102,17 +102,26 @@ def list_texts(value: Any) -> list[str]:
     return [text for text in texts if text.__class__ is str]
 
 
-def _may_mean_another(text: str, choices: Sequence[Any]) -> bool:
+class Choices(dict[str, int]):
+    """The places of the texts among some choices, of which `count` has the number."""
+
+    def __init__(self, choices: Sequence[Any]) -> None:
+        placed = reversed([*enumerate(choices)])
+        super().__init__({text: place for place, text in placed if text.__class__ is str})
+        self.count = len(choices)
+
+
+def _may_mean_another(text: str, choices: Choices) -> bool:
     """Tell whether a choice is the letter of another one, or may be its number."""
     if text not in choices:
         return False
     if is_integer(text):
-        return 0 <= int(text) <= len(choices)
+        return 0 <= int(text) <= choices.count
     letter = read_letter(text)
-    return letter is not None and ord(letter) - ord("a") != choices.index(text)
+    return letter is not None and ord(letter) - ord("a") != choices[text]
 
 
-def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
+def _are_rivals(one: str, other: str, choices: Choices) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
     An integer may number one of the choices, if there are any, and large ones may be near enough.
@@ -128,7 +137,8 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
         largest = max(map(abs, numbers))
         is_far = largest < LARGE or TOLERANCE * abs(numbers[0] - numbers[1]) > largest
         is_part = one in other or other in one
-        return is_far and not is_part and (not choices or (one in choices and other in choices))
+        are_choices = not choices.count or (one in choices and other in choices)
+        return is_far and not is_part and are_choices
     if not (one.isalpha() and other.isalpha()):
         return False
     words = one.lower(), other.lower()
@@ -262,7 +272,7 @@ def is_letter_of_another(value: str, row: Row) -> bool:
     place = ord(letter) - ord("A") if len(letter) == 1 else -1
     if choices.__class__ is not list or not 0 <= place < len(choices) or letter in choices:
         return False
-    are_choices = bool(references) and all(text in choices for text in references)
+    are_choices = bool(references) and Choices(choices).keys() >= {*references}
     are_texts = all(text.__class__ is str and len(text.strip()) > 1 for text in choices)
     return are_choices and are_texts and choices[place] not in references
 
@@ -274,7 +284,8 @@ def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
     """
     if choices.__class__ is not list:
         return True
-    others = [text.strip() for text in texts if text not in choices]
+    known = Choices(choices)
+    others = [text.strip() for text in texts if text not in known]
     letters = sum(LETTER.fullmatch(text) is not None for text in others)
     return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
 
@@ -303,8 +314,7 @@ def split_words(text: str) -> list[str]:
 
 def _holds(words: list[str], others: list[str]) -> bool:
     """Tell whether the words of one text contain those of another, in their order."""
-    size = len(others)
-    return any(words[at : at + size] == others for at in range(len(words) - size + 1))
+    return f" {' '.join(others)} " in f" {' '.join(words)} "
 
 
 def _number(text: str) -> float | None:
