@@ -109,7 +109,7 @@ def _distance(one: str, other: str, limit: int) -> int:
     Letters that are missing, added, replaced, or swapped with the next one count as one place
     (optimal string alignment).
     """
-    if abs(len(one) - len(other)) > limit:
+    if abs(len(one) - len(other)) > limit or sum(letter not in other for letter in one) > limit:
         return limit + 1
     before, last = [0] * (len(other) + 1), list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

@@ -16,7 +16,7 @@ from evalstream.formats.inspect.values import is_count, same, score_to_float
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json import canonical, member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.stats.claims import intervals
 from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
@@ -70,7 +70,11 @@ class DeclaredMetric(NamedTuple):
 
 def list_declared(log: LogView, scorer: Any) -> list[DeclaredMetric] | None:
     """Return the metrics that a log declares of a scorer, None for one without a declaration."""
-    found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
+    return log.derive(_flatten_declared, scorer) if isinstance(scorer, str) else None
+
+
+def _flatten_declared(log: LogView, scorer: str) -> list[DeclaredMetric] | None:
+    found = log.declared_scorers.get(scorer)
     metrics = None if found is None else found.get("metrics")
     if metrics is not None and log.task_metrics is not None:
         metrics = log.task_metrics
@@ -98,13 +102,29 @@ def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[st
 
     There are none in logs of releases that name the metric of each figure.
     """
-    scorer = result.get("scorer", result.get("name"))
-    results = [one for _, one in log.results_scores if one.get("scorer", one.get("name")) == scorer]
+    return log.derive(_find_silent, canonical(_scorer_of(result)))
+
+
+def _scorer_of(result: Mapping[str, Any]) -> Any:
+    return result.get("scorer", result.get("name"))
+
+
+def _group_results(log: LogView) -> dict[bytes, list[Mapping[str, Any]]]:
+    """Return the results by their scorer, as canonical JSON."""
+    found: dict[bytes, list[Mapping[str, Any]]] = {}
+    for _, one in log.results_scores:
+        found.setdefault(canonical(_scorer_of(one)), []).append(one)
+    return found
+
+
+def _find_silent(log: LogView, scorer: bytes) -> frozenset[str]:
+    results = log.derive(_group_results).get(scorer, [])
     metrics = [metric for one in results for metric in result_metrics(one)]
     if not log.is_before(NAMED_SINCE) or any(one.group for one in metrics):
         return frozenset()
     stated = {one.name.rpartition("/")[2] for one in metrics}
-    own = (one.name for one in list_declared(log, scorer) or () if not one.is_ours)
+    declared = list_declared(log, _scorer_of(results[0])) if results else None
+    own = (one.name for one in declared or () if not one.is_ours)
     return frozenset(name for name in own if name.rpartition("/")[2] not in stated)
 
 
@@ -116,7 +136,7 @@ def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[s
     """
     if not find_silent_metrics(log, result):
         return frozenset()
-    scorer = result.get("scorer", result.get("name"))
+    scorer = _scorer_of(result)
     # A figure of a group has another formula than its name says.
     metrics = [one for one in result_metrics(result) if one.formula == one.name]
     stated = Counter(one.name.rpartition("/")[2] for one in metrics)

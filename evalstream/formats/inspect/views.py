@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evalstream.formats.inspect.plan import Plan
 from evalstream.formats.inspect.values import MOST_COUNT, find_clusters, is_id, read_time
@@ -15,6 +15,8 @@ from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_em
 
 if TYPE_CHECKING:
     from evalstream.formats.inspect.store import LogStore
+
+Found = TypeVar("Found")
 
 UNNAMED: Final = ""
 """The scorer of a sample's only score in logs of the first releases, which do not name it."""
@@ -231,6 +233,15 @@ class LogView(Dated):
         self.samples_known = True
         self.shown_by_samples: Release = ()
         self.has_unrecorded_scores = False
+        self._derived: dict[tuple[Hashable, ...], Any] = {}
+
+    def derive(self, function: Callable[..., Found], *arguments: Hashable) -> Found:
+        """Return what a function makes of the log and of some arguments, made once for each."""
+        key = function, *arguments
+        if key not in self._derived:
+            self._derived[key] = function(self, *arguments)
+        found: Found = self._derived[key]
+        return found
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the log."""

@@ -23,8 +23,8 @@ from evalstream.formats.inspect.views import DECLARED_SINCE, LogView
 from evalstream.formats.releases import is_released
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, short_text, text_or_none, type_name
-from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
+from evalstream.parsing.json import canonical, member, short_text, text_or_none, type_name
+from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
 INS101: Final = declare_rule("INS101")
@@ -155,8 +155,11 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
             severity = Severity.WARNING if is_later else None
             yield INS305.violation(message, log.at("results"), severity=severity)
     yield from _unused_scorers(log)
+    by_scorer: dict[Any, list[Numbered]] = {}
+    for one in log.results_scores:
+        by_scorer.setdefault(text_or_none(one.value.get("scorer")), []).append(one)
     for name, scorer in log.declared_scorers.items():
-        found = [one for one in log.results_scores if one.value.get("scorer") == name]
+        found = by_scorer.get(name, [])
         figures = [metric for one in found for metric in result_metrics(one.value)]
         # Groups are named without the package.
         names, groups = {one.name for one in figures}, {one.group for one in figures}
@@ -250,8 +253,7 @@ def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> I
         return
     named = ", ".join(declared or ()) or "none"
     # `inspect score` appends results, and the log then declares the reducers of the last scoring.
-    others = [one for _, one in log.results_scores if one.get("scorer") != scorer]
-    is_added = any(one.get("reducer") in (declared or ()) for one in others)
+    is_added = bool(log.derive(_list_reduced) - {canonical(scorer)})
     yield INS307.violation(
         f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
         place,
@@ -259,6 +261,13 @@ def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> I
         found=reducer,
         severity=Severity.WARNING if is_added else None,
     )
+
+
+def _list_reduced(log: LogView) -> frozenset[bytes]:
+    """Return the scorers, as canonical JSON, of results by reducers that the log declares."""
+    declared = log.declared_reducers or ()
+    reduced = (one for _, one in log.results_scores if one.get("reducer") in declared)
+    return frozenset(canonical(one.get("scorer")) for one in reduced)
 
 
 def _of_headline(log: LogView) -> Iterator[Violation]:
