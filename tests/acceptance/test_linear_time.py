@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from inspect_archive import sound_log
 from rows import sound_rows
 
 import evalstream
@@ -47,3 +49,11 @@ ROWS = {
 @pytest.mark.parametrize("kind", ROWS)
 def test_rows_of_many_members_take_linear_time(kind: str) -> None:
     assert evalstream.check_rows([ROWS[kind]]).totals.rows == 1
+
+
+def test_results_of_one_scorer_take_linear_time(tmp_path: Path) -> None:
+    log = sound_log()
+    log["results"]["scores"] *= 1_500
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    (run,) = evalstream.check(tmp_path).runs
+    assert run.format == "inspect"
