@@ -67,11 +67,13 @@ def match_metrics(
     `allow_different` are settings of scoring, each with all below it, that may differ.
     """
     keys_a, keys_b = _by_key(a.metrics), _by_key(b.metrics)
+    of_results_a, of_results_b = _by_result(keys_a.values()), _by_result(keys_b.values())
     pairs: dict[tuple[str, str | None], tuple[MetricName, MetricName]] = {}
     for key, one in keys_a.items():
         other = keys_b.get(key)
         if other is None:
-            other = _unnamed_match(one, keys_a.values(), keys_b.values())
+            others = of_results_b.get(one.result, ())
+            other = _unnamed_match(one, of_results_a[one.result], others)
         if other is None:
             continue
         names = (one.result, one.metric, one.label, other.metric, other.label)
@@ -82,8 +84,12 @@ def match_metrics(
     joined = [_join_metrics(one, other) for one, other in pairs.values()]
     conflicts = {number: conflict for number, (_, conflict) in enumerate(joined) if conflict}
     allowed: dict[str, None] = {}
-    for number, (one, other) in enumerate(pairs.values()):
-        different = _different_scoring(_scoring(a, one), _scoring(b, other))
+    ways_a, ways_b = _group_scoring(a), _group_scoring(b)
+    ways = [
+        (ways_a.get(_key(one), {}), ways_b.get(_key(other), {})) for one, other in pairs.values()
+    ]
+    for number, both_ways in enumerate(ways):
+        different = _different_scoring(*both_ways)
         above = tuple(f"{one}/" for one in allow_different)
         tolerated = [name for name in different if f"{name}/".startswith(above)]
         allowed |= dict.fromkeys(tolerated)
@@ -110,8 +116,8 @@ def match_metrics(
         ),
         frozenset(
             number
-            for number, (one, other) in enumerate(pairs.values())
-            if _is_judged(one, _scoring(a, one)) or _is_judged(other, _scoring(b, other))
+            for number, (both, both_ways) in enumerate(zip(pairs.values(), ways, strict=True))
+            if any(map(_is_judged, both, both_ways))
         ),
     )
 
@@ -169,13 +175,16 @@ def scale_conflict(
     return None
 
 
-def _scoring(run: RunDescription, metric: MetricName) -> Mapping[str, set[str]]:
-    """Return how a run made the scores of a metric: by setting, the values in its groups."""
-    found: dict[str, set[str]] = {}
+_Key = tuple[str, str | None]
+
+
+def _group_scoring(run: RunDescription) -> dict[_Key, dict[str, set[str]]]:
+    """Return how a run made the scores of each metric: by setting, the values in its groups."""
+    found: dict[_Key, dict[str, set[str]]] = {}
     for one, settings in zip(run.metrics, run.scoring, strict=False):
-        if _key(one) == _key(metric):
-            for name, text in settings.items():
-                found.setdefault(name, set()).add(text)
+        of_metric = found.setdefault(_key(one), {})
+        for name, text in settings.items():
+            of_metric.setdefault(name, set()).add(text)
     return found
 
 
@@ -227,15 +236,20 @@ def _common(metrics: Sequence[MetricName]) -> MetricName:
     return metrics[0]._replace(lower_is_better=lower, **shared)
 
 
+def _by_result(metrics: Iterable[MetricName]) -> dict[str, list[MetricName]]:
+    found: dict[str, list[MetricName]] = {}
+    for metric in metrics:
+        found.setdefault(metric.result, []).append(metric)
+    return found
+
+
 def _unnamed_match(
-    one: MetricName, own: Iterable[MetricName], others: Iterable[MetricName]
+    one: MetricName, own: Sequence[MetricName], others: Sequence[MetricName]
 ) -> MetricName | None:
     """Return the only metric of a result, if it has one in both runs and only one names it."""
-    names = [metric for metric in own if metric.result == one.result]
-    candidates = [metric for metric in others if metric.result == one.result]
-    if len(names) != 1 or len(candidates) != 1:
+    if len(own) != 1 or len(others) != 1:
         return None
-    (other,) = candidates
+    (other,) = others
     return other if (one.metric is None) != (other.metric is None) else None
 
 

@@ -93,10 +93,11 @@ def _innermost(error: SchemaError) -> Iterator[SchemaError]:
         return
     meant = [branch for branch in branches if not _is_of_another_kind(error, branch)]
     if meant:
+        may_be_null = len(branches) < len(error.variants)
         # A builder may match two branches, with or without a kind; the first is usual.
         for inner in meant[0]:
             for deeper in _innermost(inner):
-                yield _or_null(error, deeper)
+                yield _or_null(error, deeper) if may_be_null else deeper
         return
     kinds = [str(inner.expected) for branch in branches for inner in branch if _names_kind(inner)]
     path, found = (*error.path, "kind"), error.found["kind"]
@@ -108,8 +109,7 @@ def _is_null(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
 
 
 def _or_null(error: SchemaError, inner: SchemaError) -> SchemaError:
-    may_be_null = any(_is_null(error, branch) for branch in error.variants)
-    if not may_be_null or inner.path != error.path or inner.keyword != "type":
+    if inner.path != error.path or inner.keyword != "type":
         return inner
     return inner._replace(expected=[*inner.expected, "null"])
 
