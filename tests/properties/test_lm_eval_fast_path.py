@@ -27,7 +27,7 @@ needs_scanner = pytest.mark.skipif(
 )
 
 OPTIONS = Options()
-CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS))
+CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), answer_step=2)
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["\n", '"', "\\", "\t\b\f\r", "\x00\x1f\x7f", "é\u2028😀", "a/b", "\ud800", "0" * 64]
@@ -148,7 +148,8 @@ def amounts(result: BlockResult) -> Any:
     }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
     counts += totals.lacking, totals.unfollowed, len(totals.parts)
-    return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
+    found = totals.task_hash(), totals.rerun(), totals.first_repeat()
+    return filters, counts, found, totals.answers
 
 
 def sealed(row: dict[str, Any]) -> bytes:
@@ -291,7 +292,7 @@ def planned(
     """Return the context of rows whose scores are known; `gold` is the target without a member."""
     named = tuple((metric, "{}") for metric in metrics)
     plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold=gold, is_gold_text=True)
-    return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
+    return LogContext(OPTIONS, CONTEXT.selection, plan=plan, answer_step=2)
 
 
 @needs_scanner

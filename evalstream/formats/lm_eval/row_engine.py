@@ -15,12 +15,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import (
-    LogTotals,
-    RowsTally,
-    common_filters,
-    iterate_answer_digests,
-)
+from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
 from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
@@ -132,14 +127,11 @@ class LogEngine(RecordEngine):
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        plan, step = self._log.plan, self._log.answer_step
+        plan = self._log.plan
         record = SampleChecker(self._log, open_scanner(self._log.options, lines, plan))
         # Blocks may be checked at once by one checker.
         result = super(LogEngine, LogEngine(self._log, record)).run(lines)
-        tally = record.tally()
-        if step:
-            tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
-        return result._replace(own=tally)
+        return result._replace(own=record.tally())
 
     def is_native(self, sample: bytes) -> bool:
         """Tell whether the scanner takes most rows of a sample, and compares all that they say."""
@@ -180,7 +172,7 @@ class SampleChecker:
         self._plan = context.plan
         self._tally = RowsTally(ordered=context.plan.ordered)
         self._digests = bytearray()
-        self._request = context.options.samples
+        self._request, self._step = context.options.samples, context.answer_step
         self._has_answers = scanner is not None and scanner.how.has_answers
         self._most = MOST_ROWS
         self._derived: Counter[tuple[str | None, str]] = Counter()
@@ -275,6 +267,9 @@ class SampleChecker:
                 rows.ids.runs.append(IdRun(run.doc_id, run.rows, run.line, 1))
                 if self._plan.has_contents:
                     rows.contents += sum(scanner.contents(place, place + run.rows))
+            for row in range(-run.doc_id % self._step, run.rows, self._step) if self._step else ():
+                resps = fast_known(scanner.answer(place + row).resps)
+                tally.note_answers(run.doc_id + row, resps)
             place += run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:
@@ -333,6 +328,8 @@ class SampleChecker:
         if rows is None or key.doc_id is None:
             tally.unkeyed += 1
             return
+        if self._step and not key.doc_id % self._step and isinstance(row.get("resps"), list):
+            tally.note_answers(key.doc_id, row["resps"])
         parts = [] if key.filter else [tally.part(key.doc_id)]
         contents = 0
         if self._plan.has_contents:

@@ -10,7 +10,6 @@ from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
 from typing import Final
 
-from evalstream.model.block import Bytes
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.native.binding import Hasher, hasher, library
 
@@ -137,7 +136,7 @@ class SampleScanner:
         self._places = array("Q", bytes(8 * _PLACE_WORDS * MOST_ROWS))
         self._digests = ctypes.create_string_buffer(DIGESTS_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(MOST_TEXT_BYTES)
-        self._data: Bytes = b""
+        self._data = b""
         self.how = RowScoring()
         self._scan = _Scan()
 
@@ -165,7 +164,7 @@ class SampleScanner:
             known_filters=known,
             known_length=len(known),
             contents=self._contents.buffer_info()[0] if how.has_contents else None,
-            places=self._places.buffer_info()[0] if how.has_answers else None,
+            places=self._places.buffer_info()[0],
         )
 
     def take(self, start: int, line: int, most: int = MOST_ROWS) -> int:
@@ -197,11 +196,14 @@ class SampleScanner:
         return self._contents[start:stop]
 
     def answers(self) -> Iterator[RowAnswers]:
-        """Iterate over the members of the taken rows that the scanner does not compare."""
-        words = iter(self._places[: _PLACE_WORDS * self._scan.row_count])
-        places = (slice(start, start + length) for start, length in zip(words, words, strict=True))
-        parts = (bytes(self._data[place]) for place in places)
-        return map(RowAnswers, parts, parts, parts)
+        """Iterate over the members of the taken rows that say what was answered."""
+        return map(self.answer, range(self._scan.row_count))
+
+    def answer(self, row: int) -> RowAnswers:
+        """Return the members of a taken row that say what was answered."""
+        words = iter(self._places[_PLACE_WORDS * row : _PLACE_WORDS * (row + 1)])
+        places = zip(words, words, strict=True)
+        return RowAnswers._make(self._data[start : start + length] for start, length in places)
 
     def runs(self) -> Iterator[SampleRun]:
         """Iterate over the runs of the rows that were taken."""
@@ -227,7 +229,7 @@ class SampleScanner:
         return self._text(self._scan.metrics[number])
 
     def _text(self, name: _Name) -> bytes:
-        return bytes(self._data[name.start : name.start + name.length])
+        return self._data[name.start : name.start + name.length]
 
 
 def sample_scanner() -> SampleScanner | None:
