@@ -9,7 +9,7 @@
 enum {
     MOST_METRICS = 32, /* of a row */
     MOST_DEPTH = 64,
-    HEX_DIGITS = 64,
+    DIGEST_BYTES = LM_DIGESTS / 3,
 };
 
 /* The members of a row, beside its metrics; from DOC to RESPS the rows of a doc have the same. */
@@ -18,9 +18,11 @@ enum member {
     TARGET_HASH, MEMBERS
 };
 
-static const char *const names[MEMBERS] = {
-    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
-    "doc_hash", "prompt_hash", "target_hash",
+#define NAME(text) {.start = (const byte *)(text), .length = sizeof(text) - 1}
+static const struct span names[MEMBERS] = {
+    NAME("doc_id"), NAME("doc"), NAME("target"), NAME("arguments"), NAME("resps"),
+    NAME("filtered_resps"), NAME("filter"), NAME("metrics"), NAME("doc_hash"), NAME("prompt_hash"),
+    NAME("target_hash"),
 };
 
 struct lm_row {
@@ -28,6 +30,7 @@ struct lm_row {
     uint64_t doc_id;
     const byte *starts[FILTERED + 1], *stops[FILTERED + 1]; /* of its first members */
     struct span target, prompt, filter, metrics, hashes[3];
+    byte digests[3][MOST_DIGEST_BYTES]; /* those of its texts */
     bool has_prompt;
     struct span keys[MOST_METRICS];
     double values[MOST_METRICS];
@@ -191,7 +194,7 @@ static void note_metric(const struct span *key, double value, struct lm_answers 
 
 static int member_of(const struct span *key) {
     for (int place = 0; place < MEMBERS; place++)
-        if (is(key, names[place]))
+        if (same(key, &names[place]))
             return place;
     return MEMBERS;
 }
@@ -283,35 +286,38 @@ static const byte *read_row(const struct reader *reader, const byte *at, struct 
     return at;
 }
 
+/* Write the digest of a text for one of the hashes. Return whether it is the one that is declared. */
 static bool is_digest_of(
-    const struct hasher *hasher, const struct span *declared, const byte *text, size_t size
+    const struct hasher *hasher, struct lm_row *row, int hash, const byte *text, size_t size
 ) {
-    return declared->length == HEX_DIGITS && !declared->escaped &&
-           has_digest(hasher, text, size, declared->start);
+    const struct span *const declared = &row->hashes[hash];
+    return declared->length == 2 * DIGEST_BYTES && !declared->escaped &&
+           digest_bytes(hasher, text, size, row->digests[hash]) &&
+           is_digest(hasher, row->digests[hash], declared->start);
 }
 
-/* Tell whether a digest is that of a string, which is decoded behind what the texts hold. */
+/* Do so for a string, which is decoded behind what the texts hold. */
 static bool is_digest_of_text(
-    const struct hasher *hasher, struct texts *texts, const struct span *declared,
+    const struct hasher *hasher, struct texts *texts, struct lm_row *row, int hash,
     const struct span *text
 ) {
     if (!text->escaped)
-        return is_digest_of(hasher, declared, text->start, text->length);
+        return is_digest_of(hasher, row, hash, text->start, text->length);
     texts->size = 0;
     if (texts->capacity < text->length)
         return false;
     write_decoded(texts, text);
-    return !texts->full && is_digest_of(hasher, declared, texts->data, texts->size);
+    return !texts->full && is_digest_of(hasher, row, hash, texts->data, texts->size);
 }
 
-static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
+static bool is_sound(const struct hasher *hasher, struct texts *texts, struct lm_row *row) {
     const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
     return (row->seen & all) == all && row->has_prompt && row->filter.length &&
            !row->filter.escaped &&
            lists_its_metrics(row) &&
-           is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
-           is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
-           is_digest_of_text(hasher, texts, &row->hashes[2], &row->target);
+           is_digest_of(hasher, row, 0, texts->data, row->doc_size) &&
+           is_digest_of_text(hasher, texts, row, 1, &row->prompt) &&
+           is_digest_of_text(hasher, texts, row, 2, &row->target);
 }
 
 /* Tell whether the target is certainly the value of its doc, where that is a text or a number, or
@@ -376,15 +382,6 @@ static struct lm_name place_of(const struct lm_scan *scan, const struct lm_row *
     return (struct lm_name){(uint64_t)(start - scan->bytes), (uint64_t)(row->stops[member] - start)};
 }
 
-static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
-    byte *to = scan->digests + scan->row_count * LM_DIGESTS;
-    for (size_t hash = 0; hash < 3; hash++)
-        for (size_t place = 0; place < HEX_DIGITS; place += 2) {
-            const byte *const from = row->hashes[hash].start + place;
-            *to++ = (byte)(hex_digit(from[0]) << 4 | hex_digit(from[1]));
-        }
-}
-
 /* Add a row to the runs. Return whether there was room. */
 static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
     if (scan->row_count == scan->most_rows || scan->run_count == scan->most_runs ||
@@ -405,7 +402,11 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
         };
     memcpy(scan->values + scan->value_count, row->values, row->metric_count * sizeof(double));
     scan->value_count += row->metric_count;
-    write_digests_of(scan, row);
+    for (size_t hash = 0; hash < 3; hash++)
+        memcpy(
+            scan->digests + scan->row_count * LM_DIGESTS + hash * DIGEST_BYTES, row->digests[hash],
+            DIGEST_BYTES
+        );
     if (scan->places)
         scan->places[scan->row_count] = (struct lm_place){
             place_of(scan, row, TARGET), place_of(scan, row, RESPS), place_of(scan, row, FILTERED),
