@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from binascii import hexlify
 from hashlib import sha256
 from typing import Any, Final
 
@@ -177,7 +178,7 @@ class LogTotals:
         self.lacking += block.lacking
         self.unkeyed += block.unkeyed
         self.unfollowed += block.unfollowed
-        self._digest.update(block.digests.hex().encode())
+        self._digest.update(hexlify(block.digests))
         if len(self.answers) < MOST_ANSWERS:
             self.answers |= block.answers
         for name, rows in block.filters.items():
