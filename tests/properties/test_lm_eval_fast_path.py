@@ -314,6 +314,36 @@ def test_both_paths_judge_answers_alike(block: list[bytes], gold: str) -> None:
     check_both_paths(b"".join(block), planned("generate_until", "exact_match", gold=gold))
 
 
+@st.composite
+def likelihood_lines(draw: st.DrawFn) -> bytes:
+    """Return the line of a row with one likelihood, whose scores may be right."""
+    given = draw(LIKELIHOODS.filter(lambda one: one != "nan"))  # a finding with NaN equals no other
+    flag = draw(st.sampled_from(["True", "False", "x"]))
+    answers = [[given, flag]] * draw(st.sampled_from([1, 1, 1, 0, 2]))
+    right = float(given) if given not in {"-inf", "x"} else 0.0
+    return sealed(
+        {
+            "doc_id": draw(st.integers(0, 6)),
+            "doc": {},
+            "target": "a",
+            "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": " a"}},
+            "resps": draw(st.sampled_from([[answers], [answers], [answers, answers], []])),
+            "filtered_resps": answers,
+            "filter": draw(st.sampled_from(["none", "none", "other"])),
+            "metrics": ["perplexity", "acc"],
+            "perplexity": draw(st.sampled_from([right, right, right * (1 + 1e-9), None, -2])),
+            "acc": draw(SCORES | st.just(float(flag == "True"))),
+        }
+    )
+
+
+@needs_scanner
+@given(block=st.lists(likelihood_lines(), min_size=1, max_size=6))
+@settings(max_examples=examples(300))
+def test_both_paths_judge_likelihoods_alike(block: list[bytes]) -> None:
+    check_both_paths(b"".join(block), planned("loglikelihood", "perplexity", "acc"))
+
+
 def check_both_paths(data: bytes, context: LogContext) -> None:
     with patch.object(row_engine, "WORTH_BYTES", 0):
         fast = checked(data, fast=True, context=context)
@@ -588,6 +618,18 @@ def test_right_scores_are_taken() -> None:
     assert scanner.take(0, 1) == 1
     scanner.start(sealed({**choices, "doc": {"gold": 1}, "acc": 1.0}), 1 << 20, how)
     assert scanner.take(0, 1) == 0
+
+
+@needs_scanner
+def test_right_likelihoods_are_taken() -> None:
+    row = {**ORDINARY, "metrics": ["acc", "perplexity"], "acc": 0, "perplexity": -0.5}
+    context = planned("loglikelihood", "perplexity", "acc")
+    monkey = patch.object(row_engine.SampleChecker, "violations", side_effect=AssertionError)
+    with monkey, patch.object(row_engine, "WORTH_BYTES", 0):
+        found = checked(sealed(row) * 9, fast=True, context=context)
+    derived = {name: one.derived for name, one in found.own.filters["none"].metrics.items()}
+    assert derived == {"perplexity": 9, "acc": 9}
+    check_both_paths(sealed(row) + sealed({**row, "acc": 1}) + sealed(row), context)
 
 
 @needs_scanner

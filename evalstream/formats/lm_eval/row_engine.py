@@ -29,7 +29,13 @@ from evalstream.formats.lm_eval.rules.rows import (
     row_scores,
     row_structure,
 )
-from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
+from evalstream.formats.lm_eval.scoring_plan import (
+    CHOICE,
+    GENERATE,
+    LIKELIHOOD,
+    TAKE_FIRST,
+    ScoringPlan,
+)
 from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import NamedTuple, field
@@ -85,7 +91,7 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     is_plain = set(filters.values()) == {TAKE_FIRST} and not has_options
     # Python compares what follows from a few members alone.
     has_answers = not (is_plain and metrics.keys() <= names)
-    is_short = plan.output_type == GENERATE or not metrics
+    is_short = plan.output_type in {GENERATE, LIKELIHOOD} or not metrics
     if not filters or plan.is_numbered or (has_answers and not is_short):
         return None
     scoring = Scoring.UNSCORED if has_answers else scoring if metrics else Scoring.FILTERED
@@ -217,11 +223,11 @@ class SampleChecker:
 
     def _count_sound(self, scanner: SampleScanner) -> int:
         """Count the rows before the first whose answers give a violation; note what they give."""
-        number, answers = 0, scanner.answers()
+        number = 0
         for run in scanner.runs():
             name, names = _name(scanner.filter(run.filter)), _names(scanner.metrics(run.metrics))
             values = iter(scanner.values(run.value, run.value + run.rows * len(names)))
-            for target, resps, filtered in islice(answers, run.rows):
+            for target, resps, filtered in scanner.answers(number, number + run.rows):
                 row = {
                     "filter": name,
                     "metrics": names,
@@ -251,7 +257,8 @@ class SampleChecker:
 
     def _note_answers(self, judged: AnswersCheck, name: str | None) -> None:
         self._tally.unfollowed += not judged.is_followed
-        self._derived.update((name, metric) for metric in judged.derived)
+        for metric in judged.derived:
+            self._derived[name, metric] += 1
 
     def _add_runs(self, scanner: SampleScanner) -> None:
         """Add runs to the tally; values of runs that are alike are added together."""
@@ -268,8 +275,8 @@ class SampleChecker:
                 if self._plan.has_contents:
                     rows.contents += sum(scanner.contents(place, place + run.rows))
             for row in range(-run.doc_id % self._step, run.rows, self._step) if self._step else ():
-                resps = fast_known(scanner.answer(place + row).resps)
-                tally.note_answers(run.doc_id + row, resps)
+                (answered,) = scanner.answers(place + row, place + row + 1)
+                tally.note_answers(run.doc_id + row, fast_known(answered.resps))
             place += run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:

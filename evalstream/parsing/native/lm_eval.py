@@ -195,15 +195,11 @@ class SampleScanner:
         """
         return self._contents[start:stop]
 
-    def answers(self) -> Iterator[RowAnswers]:
-        """Iterate over the members of the taken rows that say what was answered."""
-        return map(self.answer, range(self._scan.row_count))
-
-    def answer(self, row: int) -> RowAnswers:
-        """Return the members of a taken row that say what was answered."""
-        words = iter(self._places[_PLACE_WORDS * row : _PLACE_WORDS * (row + 1)])
-        places = zip(words, words, strict=True)
-        return RowAnswers._make(self._data[start : start + length] for start, length in places)
+    def answers(self, start: int, stop: int) -> Iterator[RowAnswers]:
+        """Iterate over what some of the taken rows were answered, and their targets."""
+        words = iter(self._places[_PLACE_WORDS * start : _PLACE_WORDS * stop])
+        parts = (self._data[at : at + size] for at, size in zip(words, words, strict=True))
+        return map(RowAnswers, parts, parts, parts)
 
     def runs(self) -> Iterator[SampleRun]:
         """Iterate over the runs of the rows that were taken."""
