@@ -69,6 +69,18 @@ static const byte *read_text(const struct reader *reader, const byte *at, struct
     return *at == '"' ? read_string(at + 1, reader->cursor.end, span) : NULL;
 }
 
+/* Read a text that is mostly an earlier one again, without its quotes. */
+static const byte *read_text_again(
+    const struct reader *reader, const byte *at, const struct span *earlier, struct span *span
+) {
+    const size_t size = earlier->length + 2;
+    if ((size_t)(reader->cursor.end - at) < size || memcmp(at, earlier->start - 1, size))
+        return read_text(reader, at, span);
+    *span = *earlier;
+    span->start = at + 1;
+    return at + size;
+}
+
 /* Tell whether a member has a name that ends in its place among the others. */
 static bool is_numbered(const struct span *key, const char *name, size_t place) {
     char text[32];
@@ -79,9 +91,11 @@ static bool is_numbered(const struct span *key, const char *name, size_t place) 
            key->start[length] == '0' + (byte)place;
 }
 
-/* Read a request: an object of numbered arguments, of which the first is the prompt. */
+/* Read a request: an object of numbered arguments, of which the first is the prompt, mostly that of the
+   `first` request. */
 static const byte *read_request(
-    const struct reader *reader, const byte *at, struct span *prompt, struct span *choice
+    const struct reader *reader, const byte *at, const struct span *first, struct span *prompt,
+    struct span *choice
 ) {
     struct keys keys;
     bool ended;
@@ -96,7 +110,7 @@ static const byte *read_request(
         if (!at || !is_numbered(last_key(&keys), "arg_", place))
             return NULL;
         if (place == 0)
-            at = read_text(reader, at, prompt);
+            at = first ? read_text_again(reader, at, first, prompt) : read_text(reader, at, prompt);
         else if (reader->scoring == LM_CHOICES && place == 1)
             at = read_text(reader, at, choice);
         else
@@ -114,7 +128,8 @@ static const byte *read_choice(
     const size_t place = answers->request_count++;
     if (place == MOST_LM_CHOICES)
         return NULL;
-    at = read_request(reader, at, &answers->prompts[place], &answers->choices[place]);
+    const struct span *const first = place ? &answers->prompts[0] : NULL;
+    at = read_request(reader, at, first, &answers->prompts[place], &answers->choices[place]);
     return at && answers->prompts[place].start && answers->choices[place].start ? at : NULL;
 }
 
@@ -136,13 +151,44 @@ static const byte *read_arguments(const struct reader *reader, const byte *at, s
             row->prompt = row->answers.prompts[0];
             row->has_prompt = true;
         } else {
-            at = read_request(reader, at, place ? &other : &row->prompt, &unused);
+            at = read_request(reader, at, NULL, place ? &other : &row->prompt, &unused);
             row->has_prompt = row->prompt.start;
         }
         place++;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
+}
+
+/* Read the answers to all requests: mostly one text. */
+static const byte *read_answers(
+    const struct reader *reader, const byte *at, struct lm_answers *answers
+) {
+    answers->resps = at;
+    if (*at != '[' || at[1] != '[' || at[2] != '"')
+        return *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
+    const byte *const stop = read_text(reader, at + 2, &answers->only);
+    if (stop && *stop == ']' && stop[1] == ']')
+        return stop + 2;
+    answers->only.start = NULL;
+    return skip_value(&reader->cursor, at, 1);
+}
+
+/* Read the answers of a filter: mostly the one text, if there is one. */
+static const byte *read_filtered(
+    const struct reader *reader, const byte *at, struct lm_answers *answers
+) {
+    const struct span *const only = &answers->only;
+    answers->filtered = at;
+    if (*at != '[')
+        return NULL;
+    if (only->start && (size_t)(reader->cursor.end - at) > only->length + 4) {
+        const size_t size = only->length + 2;
+        answers->is_only = at[size + 1] == ']' && !memcmp(at + 1, only->start - 1, size);
+        if (answers->is_only)
+            return at + size + 2;
+    }
+    return skip_value(&reader->cursor, at, 1);
 }
 
 /* Read the names of the metrics into a span of what is between the brackets. */
@@ -216,9 +262,9 @@ static const byte *read_member(
     case ARGUMENTS:
         return read_arguments(reader, at, row);
     case RESPS:
+        return read_answers(reader, at, &row->answers);
     case FILTERED:
-        *(member == RESPS ? &row->answers.resps : &row->answers.filtered) = at;
-        return *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
+        return read_filtered(reader, at, &row->answers);
     case FILTER:
         return read_text(reader, at, &row->filter);
     case METRICS:
@@ -429,6 +475,8 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     row.doc_size = 0;
     row.gold = reader.gold_name;
     row.answers.request_count = 0;
+    row.answers.only.start = NULL;
+    row.answers.is_only = false;
     row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
     at = read_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
