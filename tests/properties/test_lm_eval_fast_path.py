@@ -238,7 +238,7 @@ def choice_lines(draw: st.DrawFn) -> bytes:
         resps[-1] = draw(st.sampled_from([[], [["-1", "True"]], [["-3", "True"]] * 2]))
     prompts = ["Q"] * len(choices)
     if draw(st.integers(0, 9)) == 0:
-        prompts[-1] = draw(st.sampled_from(["R", "Q\"", "Qs", ""]))
+        prompts[-1] = draw(st.sampled_from(["R", 'Q"', "Qs", ""]))
     return sealed(
         {
             "doc_id": draw(st.integers(0, 6)),
