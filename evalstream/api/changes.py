@@ -33,7 +33,7 @@ NEWEST: Final = main_format().migration_targets[-1]
 
 
 class ChangedRuns(DataClass):
-    """What became of the runs of a call.
+    """The outcomes of the runs of a call.
 
     Attributes:
         outcomes: One outcome for each run, in the order of the inputs.

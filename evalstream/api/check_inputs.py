@@ -77,7 +77,7 @@ def check_inputs(
             from evalstream.batch.baseline.baseline import Baseline
 
             with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
-                # It compares all findings with their values, and then limits what is shown.
+                # It compares all findings with their values, and then limits how many it shows.
                 every = replace(options, max_findings=0, show_values=True)
                 runs, totals = choose()(every, known.add, end_run=known.end_run)
                 return findings.report(options, runs, totals, known.finish(totals))

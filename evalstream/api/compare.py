@@ -129,7 +129,7 @@ class ComparisonReport(Outcome):
 
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
-"""What can identify a sample across runs."""
+"""The ways to identify a sample across runs."""
 
 PAIRS: Final = (REFERENCE, ALL_PAIRS)
 FORMER_PAIRS: Final = "baseline"

@@ -160,7 +160,7 @@ OTHER: Final = "other"
 
 
 class RowSource(NamedTuple):
-    """What each row of a file says of its run: verdict, name of the file, and its SHA-256."""
+    """The columns about the run in each row: its verdict, the name of the file, and its SHA-256."""
 
     verdict: str
     file: str

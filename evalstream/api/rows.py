@@ -35,7 +35,7 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
 
 COMMAND: Final = "`evalstream "
-"""What begins a command in a remedy."""
+"""The beginning of a command in a remedy."""
 
 SETTLING_ROWS: Final = 256
 """How many rows show what a run follows, as at the head of a file."""

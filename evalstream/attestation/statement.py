@@ -36,7 +36,7 @@ class Subject(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What a statement says: properties that its verifier found in some files."""
+    """A statement: properties that its verifier found in some files."""
 
     subjects: tuple[Subject, ...]
     properties: tuple[str, ...]

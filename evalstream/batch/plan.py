@@ -231,7 +231,7 @@ class NumberedRun(NamedTuple):
 
 
 class FolderPartition:
-    """What a shard has of the runs in a folder.
+    """The runs of a folder that belong to a shard.
 
     Each pair goes to one shard, by the names and sizes that all shards see. The last shard searches
     the folder, and has all other runs. A shard whose pairs are not what their names show searches

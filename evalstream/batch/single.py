@@ -40,7 +40,7 @@ NO_RULES: Final = (
 
 
 ENDING: Final = (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError)
-"""What ends the whole call, whatever run it comes from."""
+"""Errors that end the whole call, whatever run they come from."""
 
 
 def check_any(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:

@@ -34,7 +34,7 @@ _OF_A_NOTE: Final = {"note", *LEFT_OUT}
 """The members of a run that ledgers and parts alone have."""
 
 AGAIN: Final = "write it again with evalstream check --format jsonl or json"
-"""What to do about a report that cannot be read."""
+"""The remedy for a report that cannot be read."""
 
 
 class StoredContents:

@@ -96,7 +96,7 @@ def decode_answer(options: Options, bundle: RunBundle, data: bytes) -> list[RunR
 
 
 _NOT_VALID: Final = (msgspec.MsgspecError, ValueError, TypeError, LookupError, ArithmeticError)
-"""What decoding raises for values that are not what was expected."""
+"""The errors of decoding for unexpected values."""
 
 
 def _not_valid(error: Exception) -> str:

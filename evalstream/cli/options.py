@@ -25,7 +25,7 @@ from evalstream.settings.resolve import (
 
 
 class ArgumentText(NamedTuple):
-    """What help says of an argument; `choices` are the values that are allowed, if it has some."""
+    """The help of an argument; `choices` are the allowed values, if it has some."""
 
     metavar: str
     help: str

@@ -175,7 +175,7 @@ def report_outcome(
 ) -> NoReturn:
     """Make a call whose outcome has a report, report it, and exit with the outcome's code.
 
-    `lines` says what else came of the call; they follow the report, on stderr.
+    `lines` returns further lines for stderr, which follow the report.
     """
     outcome: Any = None
     try:

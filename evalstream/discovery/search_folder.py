@@ -321,7 +321,7 @@ class Gathered:
     def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Pair the documents of each format by what they say.
 
-        With `named` (the user named each document in one call), the documents that are left over
+        With `named` (the user named each document in one call), the unmatched documents
         are paired although their ids differ, so that the check reports the difference.
         """
         for name in NAMES:

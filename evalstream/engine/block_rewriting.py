@@ -22,7 +22,7 @@ TOO_LONG: Final = "the line is longer than {longest:,} bytes"
 class LineRepairs(DataClass, frozen=True):
     """Which repairs of lines to make.
 
-    Without `array_to_lines` the rows of a JSON array are left, and not written at all.
+    Without `array_to_lines` the rows of a JSON array are not rewritten, and not written at all.
     """
 
     byte_order_mark: bool = True
@@ -186,8 +186,8 @@ class BlockRewriter(Protocol):
     def rewrite(self, data: bytes) -> RewrittenBlock:
         """Rewrite whole lines, which end in a newline and are not blank, in any thread.
 
-        White space may surround a row. A line that cannot be rewritten is left, with the reason; a
-        line need not be JSON. Raises nothing.
+        White space may surround a row. A line that cannot be rewritten stays as it is, with the
+        reason; a line need not be JSON. Raises nothing.
         """
 
     def is_native(self, sample: bytes) -> bool:

@@ -79,7 +79,7 @@ _SCORES: Final = {
     PROMPTFOO: "write rows from its results, which promptfoo exports with --output FILE.jsonl",
     HARBOR: "write rows from verifier_result.rewards in the result.json of each trial",
 }
-"""What can be done with logs that no converter reads: where their scores are."""
+"""Advice for logs that no converter reads: where their scores are."""
 
 FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
 """The formats of logs that can be checked as they are, and converted, by harness."""
@@ -122,7 +122,7 @@ LOGS_OF_FORMATS: Final = {
     "helm scenario": Log(HELM, _SCENARIO),
     "helm summary": Log(HELM, _INSTANCES),
 }
-"""What documents of formats are for those who want them converted."""
+"""Documents of formats, described for those who want to convert them."""
 
 _ONE: Final = (OBJECT,)
 _ROWS: Final = (OBJECT, LINES)

@@ -31,7 +31,7 @@ Note = Callable[[Violation, Position | None], None]
 """Receives a violation and its position in the text, if it is known."""
 
 UNREADABLE: Final = object()
-"""What stands for a text that is not JSON."""
+"""The value of a text that is not JSON."""
 
 
 def parse_text(text: bytes, most_depth: int, note: Note | None = None) -> Any:

@@ -83,7 +83,7 @@ class OpenRows(DataClass):
 
     @property
     def is_packed_file(self) -> bool:
-        """Whether blocks take time to unpack, and wait for nobody."""
+        """Whether blocks take time to unpack, and come from a file, not from a writer."""
         return self.packed is not None and isinstance(self.origin, readers.FileReader)
 
     @property
@@ -111,7 +111,7 @@ class OpenRows(DataClass):
 
     @property
     def held_lines(self) -> RowLines | None:
-        """What is known of rows that the calling program holds; None for others."""
+        """The rows that the calling program holds; None for others."""
         lines: RowLines | None = getattr(self.origin, "lines", None)
         return lines
 

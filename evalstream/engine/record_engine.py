@@ -95,7 +95,7 @@ class RecordEngine:
     def __init__(self, context: CheckContext, record: RecordChecker) -> None:
         self.context, self.record = context, record
         self.is_noise = noise_check(context.options)
-        # A limit below the parser's own depth is left to the exact reader.
+        # The exact reader applies a limit below the parser's own depth.
         self._shallow = context.options.max_depth < json.FAST_DEPTH
 
     def run(self, lines: Lines) -> BlockResult:

@@ -58,7 +58,7 @@ class TaskFuture(Protocol[Result_co]):
 
 
 class Executor(Protocol):
-    """What the driver uses of `concurrent.futures.Executor`, which takes 5 ms to import."""
+    """The used part of `concurrent.futures.Executor`, which takes 5 ms to import."""
 
     def submit(self, fn: Callable[..., Result], /, *args: Any) -> TaskFuture[Result]:
         """Run a function over its arguments, now or later."""

@@ -58,7 +58,7 @@ class DeclaredRows(NamedTuple):
 
 
 class Format(Protocol):
-    """What every format offers. Its data never change, and reading them imports no rules."""
+    """A format: its data never change, and reading them imports no rules."""
 
     __slots__ = ()
 
@@ -69,10 +69,10 @@ class Format(Protocol):
     """The name that its publisher writes."""
 
     title: ClassVar[str]
-    """What its documents are, in one line."""
+    """Its documents, described in one line."""
 
     noun: ClassVar[str]
-    """What is counted in its files, such as `row`."""
+    """The noun for the units in its files, such as `row`."""
 
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:
@@ -111,7 +111,7 @@ class Format(Protocol):
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 
     compared: ClassVar[Set[str]] = frozenset()
-    """What its runs are compared by with other runs, of what `CrossRunRules.codes` lists."""
+    """The cross-run rules that apply to its runs, of those that `CrossRunRules.codes` lists."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""

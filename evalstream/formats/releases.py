@@ -15,7 +15,7 @@ _NUMBERS: Final = LazyPattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})*")
 
 
 class Dated(ABC):
-    """What a release of a harness wrote: the later one of those that it states and shows.
+    """The release of a harness that wrote a log: the later one of those that it states and shows.
 
     So a document that states an earlier release than its members show is not held to the habits of
     that one.

@@ -135,7 +135,7 @@ def _xz() -> Codec:
 
 
 class Compression(NamedTuple):
-    """What a compression looks like, and the function that loads its library.
+    """The marks of a compression, and the function that loads its library.
 
     `magic` are the bytes that a member may begin with. `ending` is the extension of its files.
     `padding_unit` counts the zero bytes that may follow a member, 0 where none may.

@@ -193,7 +193,7 @@ def _xz(_: int) -> Compressor:
 COMPRESSORS: Final = MappingProxyType[str, Callable[[int], Compressor]](
     {"gzip": ParallelGzip, "zstandard": _zstandard, "bzip2": _bzip2, "xz": _xz}
 )
-"""What begins a compressed stream, given a number of threads, by the names of
+"""The functions that begin a compressed stream, for a number of threads, by the names of
 `evalstream.io.codecs.COMPRESSIONS`.
 """
 

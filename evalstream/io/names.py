@@ -1,4 +1,4 @@
-"""Paths and URLs: how reports display them, what they tell of files, which a search excludes."""
+"""Paths and URLs: how reports display them, what they show of files, which a search excludes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ HEAD_BYTES: Final = 1 << 16
 
 
 class OutputKind(NamedTuple):
-    """What an output is: it replaces only empty files, and files of its own kind.
+    """The kind of an output: it replaces only empty files, and files of its own kind.
 
     `wrote` recognises a file of the kind by its first bytes, and `noun` names the kind in
     messages, such as "a report of evalstream".

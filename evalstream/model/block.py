@@ -73,7 +73,7 @@ def group_by_size(
 class ByteStream(Protocol):
     """Bytes that arrive once and in order: a pipe, a file, an object in a store.
 
-    One that inherits from it need only read, if that waits for nobody and leaves nothing open.
+    A subclass whose reads do not block, and that holds nothing open, only needs `read`.
     """
 
     def read(self) -> bytes:

@@ -56,7 +56,7 @@ class Example(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What a source does not say: the missing value, and the options that supply it."""
+    """A value that a source lacks, and the options that supply it."""
 
     what: str
     options: str

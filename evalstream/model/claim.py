@@ -10,7 +10,7 @@ from evalstream.model.data_class import NamedTuple
 
 
 class State(str, Enum):
-    """What the rows say about a claim.
+    """The state of a claim, by the rows.
 
     A claim is `confirmed` if it is the recomputed value or rounds to it at three significant
     digits or more, `rounded` if it has fewer digits, `refuted` if no formula of its kind gives it

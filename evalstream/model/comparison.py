@@ -1,4 +1,4 @@
-"""What a comparison of runs says: the contract between those who make it and its reports.
+"""The result of a comparison of runs: the contract between those who make it and its reports.
 
 A difference is always that of the reference minus the other run, on the scale of the scores.
 """
@@ -41,7 +41,7 @@ class MetricName(NamedTuple):
 
 
 class RunDescription(NamedTuple):
-    """What a run says of itself, for a comparison.
+    """The description of a run in a comparison.
 
     `metrics` and `generation` are those of its groups of samples, by their numbers: what is
     measured, and the settings under which the model answered, as texts by name. `settings` are

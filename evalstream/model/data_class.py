@@ -150,7 +150,7 @@ class DataClass:
     """The base of classes of named values; its annotations are the fields, in this order.
 
     Objects are equal if their classes and compared fields are. With `frozen=True` a class is
-    hashable, and its fields cannot be assigned to; with `kw_only=True` values are given by name.
+    hashable, and its fields cannot be assigned to; with `kw_only=True` values go by name alone.
     """
 
     if TYPE_CHECKING:

@@ -73,7 +73,7 @@ class CannotWrite(EvalstreamError):
 
 
 class InternalError(EvalstreamError):
-    """A bug: an exception that nobody raised on purpose.
+    """A bug: an unexpected exception.
 
     `kind` is the name of its type, and `place` is module:function:line of our code. Neither holds a
     value of the input.
@@ -116,7 +116,7 @@ TRACEBACK: Final = "EVALSTREAM_TRACEBACK"
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _PANIC: Final = "PanicException"
-"""What a library in Rust raises where it panics; it is no Exception."""
+"""The error of a library in Rust that panics; it is no Exception."""
 
 
 def describe_error(error: BaseException) -> str:

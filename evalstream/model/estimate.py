@@ -48,7 +48,7 @@ class Clustered(NamedTuple):
 
 
 class EffectPower(NamedTuple):
-    """What it takes to find a true difference of `size`, on the scale of the scores.
+    """The samples needed to find a true difference of `size`, on the scale of the scores.
 
     `power` is the probability that as many samples as these find it, `needed` the number of
     samples that find it with a power of 80 %, and `needed_without_noise` that number if each

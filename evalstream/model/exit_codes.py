@@ -34,7 +34,7 @@ SCHEMES: Final = (OWN, EEE)
 
 
 class ExitCode(IntEnum):
-    """What the program says to the shell when no signal stops it."""
+    """The exit codes of the program when no signal stops it."""
 
     PASSED = 0
     FAILED = 1
@@ -43,7 +43,7 @@ class ExitCode(IntEnum):
 
 
 class EeeExitCode(IntEnum):
-    """What the program says with `--exit-codes eee`."""
+    """The exit codes with `--exit-codes eee`."""
 
     CLEAN = 0
     ERRORS = 1

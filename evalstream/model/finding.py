@@ -40,7 +40,7 @@ class Excerpt(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """What a rule reports: a code, a message, and a position inside the document.
+    """One report of a rule: a code, a message, and a position inside the document.
 
     `severity` is None where the rule's own severity applies. `count` is the number of occurrences
     (rows) that one violation covers; None means one. `about_rows` marks a violation of a rule on
@@ -64,7 +64,7 @@ class Violation(NamedTuple):
 
 
 Values = tuple[Any, Any]
-"""What is expected, and what is found: the values of one of many violations that are alike."""
+"""The expected and the found value of one of many violations that are alike."""
 
 
 def with_values(violation: Violation, values: Values | None) -> Violation:
@@ -205,7 +205,7 @@ class PlacedViolation(NamedTuple):
 
 
 class KnownFinding(NamedTuple):
-    """What a baseline knows of a finding.
+    """A finding as a baseline keeps it.
 
     Attributes:
         code: The code of the rule.

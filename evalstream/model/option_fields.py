@@ -27,7 +27,7 @@ class Group(str, Enum):
 
 
 class OptionText(NamedTuple):
-    """What the command line, the Python API and settings files share about an option.
+    """The description of an option, shared by the command line, the Python API and settings files.
 
     `flags` are the names on the command line, by default made from the field's name; `former`
     are names that still work, with a warning, and are not listed. `choices` are the values that are

@@ -119,7 +119,7 @@ class Sealing(NamedTuple):
 
 
 class SampleRequest(NamedTuple):
-    """What a check collects of each row for a comparison.
+    """The members of each row that a check collects for a comparison.
 
     `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`. `cluster` is the JSON
     Pointer to the value by which samples are clustered. `counts_only` asks for the number of rows

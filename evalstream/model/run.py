@@ -19,7 +19,7 @@ HELD_AGGREGATE: Final = "<aggregate>"
 
 
 class HeldInput(str):
-    """What the calling program holds in place of a file: like standard input, it is read once.
+    """Input in the memory of the calling program: like standard input, it is read once.
 
     `label` is its name in reports, `stream` the StandardInput to read it from, and `origin` the
     reader of that.

@@ -13,7 +13,7 @@ from evalstream.model.sketch import Sketch
 
 
 class Verified(NamedTuple):
-    """What was verified of a run, and how much of it.
+    """The results of the checks of a run, and how much of it they covered.
 
     Attributes:
         checksum: Whether the declared checksum is that of the rows; None if none is declared, or
@@ -72,7 +72,7 @@ UNPROVED: Final = "strict demands that a score and every claim are confirmed"
 """Why a run is unconfirmed though no rule that was left in fails it."""
 
 NOUN: Final = "row"
-"""What most formats count."""
+"""The noun for the units of most formats."""
 
 
 class RunSummary(DataClass):

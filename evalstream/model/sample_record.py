@@ -145,7 +145,7 @@ class SamplePair(NamedTuple):
 
 
 class GroupLabel(NamedTuple):
-    """What rows of one result have in common.
+    """The values that all rows of one result share.
 
     `place` is the index of the result that they join; without one they share `name` and `result`:
     their evaluation_name and evaluation_result_id as texts, None where they have none.

@@ -81,7 +81,7 @@ def stated_values(*values: Any) -> tuple[Any, ...]:
 
 
 class Wanted(NamedTuple):
-    """What a run says of the log that it comes from: its names, and its time in seconds."""
+    """The log that a run names as its origin: its names, and its time in seconds."""
 
     names: frozenset[str]
     time: str | None

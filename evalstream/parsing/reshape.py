@@ -29,7 +29,7 @@ from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decod
 
 
 class Action(IntEnum):
-    """What to do with a value.
+    """The change of a value.
 
     DROP drops its member. LIST makes it the only item of a list. TEXT makes a string of it: the
     spelling of a number, true, false or null, or the JSON text of a list or an object without white
@@ -49,7 +49,7 @@ class Action(IntEnum):
 
 
 class Place(DataClass, frozen=True):
-    """What to do with the value at a place, and with those within it.
+    """The change of the value at a place, and of those within it.
 
     `pointer` is that of the place, with `*` for any index or name. `actions` has an action for some
     JSON types; values of the others are kept, and reshaped within. `members` are the places of
@@ -106,7 +106,7 @@ class Probe(NamedTuple):
     """A test of a member of the outermost object.
 
     `text` is what EQUALS and DIFFERS compare with; where the value is written with escapes, the
-    test may come out either way, and the row is left to the exact path.
+    test may come out either way, and the exact path takes the row.
     """
 
     name: str
@@ -128,7 +128,7 @@ class RowPlace(NamedTuple):
 
 TRANSCRIPT_TURN: Final = '"interactions['
 RENAMED_TURN: Final = '"messages['
-"""What TURN looks for at the start of a text as it is written, and what it puts there."""
+"""The beginning of a written text that TURN replaces, and its replacement."""
 
 
 def reshape(splices: Splices, place: Place) -> list[Applied]:

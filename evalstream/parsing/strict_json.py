@@ -7,6 +7,8 @@ import json
 import math
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from evalstream.model.text import on_one_line
@@ -220,16 +222,17 @@ def _substitute_values(value: Any, path: tuple[Any, ...], issues: list[SyntaxIss
 def _cleaned_members(
     members: dict[str, Any], path: tuple[Any, ...], issues: list[SyntaxIssue]
 ) -> dict[str, Any]:
-    repeated = isinstance(members, _Repeated)
-    pairs = members.pairs if isinstance(members, _Repeated) else list(members.items())
+    pairs: Iterable[tuple[str, Any]] = members.items()
+    times: Mapping[str, int] = {}
+    if isinstance(members, _Repeated):
+        pairs, times = members.pairs, Counter(key for key, _ in members.pairs)
     cleaned: dict[str, Any] = {}
     reported: set[str] = set()
     for key, value in pairs:
         name = _cleaned_text(key, (*path, key), issues)
-        times = sum(1 for other, _ in pairs if other == key) if repeated else 1
-        if times > 1 and key not in reported:
+        if times.get(key, 1) > 1 and key not in reported:
             reported.add(key)
-            message = f"the key {shorten(name)!r} occurs {times} times in one object"
+            message = f"the key {shorten(name)!r} occurs {times[key]} times in one object"
             place = pointer((*path, name))
             issues.append(SyntaxIssue("duplicate-key", message, pointer=place))
         cleaned[name] = _substitute_values(value, (*path, name), issues)

@@ -18,7 +18,7 @@ INVALID: Final = "invalid-yaml"
 """The name of issues that JSON text cannot have."""
 
 _OLD_OCTAL: Final = re.compile(r"[-+]?0[0-7]+")
-"""What YAML 1.1 reads as an octal integer, and 1.2 as a decimal one."""
+"""A scalar that YAML 1.1 reads as an octal integer, and 1.2 as a decimal one."""
 
 CORE_TAGS: Final = "tag:yaml.org,2002:"
 TEXT_TAGS: Final = ("!", f"{CORE_TAGS}str")

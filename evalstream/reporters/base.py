@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """What a report is written to: a file, or a standard stream."""
+    """The destination of a report: a file, or a standard stream."""
 
     def write(self, data: str | bytes, /) -> None:
         """Write text, or bytes of UTF-8. Raises OSError."""

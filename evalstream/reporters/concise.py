@@ -14,7 +14,7 @@ from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
 
 PREFIX: Final = "evalstream: "
-"""What lines that are not findings begin with."""
+"""The beginning of lines that are not findings."""
 
 
 class ConciseReporter(Recognized):

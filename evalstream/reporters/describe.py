@@ -22,7 +22,7 @@ _SPECIAL: Final = re.compile(
     r"|^ *(?:[-+=#]|\d+[.)](?= |$))",  # lists and headings
     re.IGNORECASE,
 )
-"""What Markdown, HTML or GitHub may read as markup at its place, and wide spaces."""
+"""Characters that Markdown, HTML or GitHub may read as markup at their place, and wide spaces."""
 
 
 def visible(text: str) -> str:
@@ -97,7 +97,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 _URL_CHARACTERS: Final = "/:?@!$&'()*+,;=~%"
-"""What a URL may hold as it is."""
+"""Characters that a URL may hold unescaped."""
 
 _NO_FILES: Final = (STDIN, HELD_ROWS, HELD_AGGREGATE)
 

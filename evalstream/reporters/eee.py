@@ -57,7 +57,7 @@ READING_TYPES: Final = {
 PAIR_CODES: Final = ("ES1", "ES5", "ES6", "ES902")
 PAIR_PLACES: Final = frozenset({"evaluation_id", "model_id", "model_info", "model_info -> id"})
 PAIR_MEMBER: Final = "detailed_evaluation_results"
-"""What concerns both files of a pair, by code and place; the validator refuses both for it."""
+"""Findings about both files of a pair, by code and place; the validator refuses both files."""
 
 _MISSING: Final = re.compile(r"(.+) is missing", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"unknown property (.+?)(?:; did you mean .+\?)?", re.DOTALL)

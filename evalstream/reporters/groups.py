@@ -16,7 +16,7 @@ MOST: Final = 1_000
 
 
 class Caps(NamedTuple):
-    """How much of the findings of a rule is shown, None for all; what is beyond is counted.
+    """How many findings of a rule a report shows, None for all; it counts the others.
 
     `ranges` limits the ranges of lines that are named of a file, `values` its different values.
     """
@@ -28,7 +28,7 @@ class Caps(NamedTuple):
 
 
 class ValuePair(NamedTuple):
-    """What a finding expects and what it found, as text; "" where it does not say it."""
+    """The expected and the found value of a finding, as text; "" for a missing one."""
 
     expected: str
     found: str

@@ -23,7 +23,7 @@ class Markup(str):
 
 
 Child: TypeAlias = "str | int | Iterable[Child] | None"
-"""What an element can hold: markup, text, a number, several of them, or nothing."""
+"""The content of an element: markup, text, a number, several of them, or nothing."""
 
 Value: TypeAlias = "str | int | float | bool | None"
 """The value of an attribute: True for one without a value; False and None leave it out."""

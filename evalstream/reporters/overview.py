@@ -27,7 +27,7 @@ IN_MEMORY: Final = 1_000
 """How many first findings are kept in memory; others are on disk."""
 
 SPECIAL: Final = frozenset("{},\\ ")
-"""What a name with braces cannot hold, so that a shell reads it as both names."""
+"""Characters that a name with braces cannot hold, so that a shell reads it as both names."""
 
 
 class ListedRun(NamedTuple):
@@ -38,7 +38,7 @@ class ListedRun(NamedTuple):
 
 
 class Overview:
-    """What one pass over the runs of a report collects, in memory that does not grow with them.
+    """The overview of the runs of a report, from one pass, in memory that does not grow with them.
 
     `folder` is the one that all paths begin with, `sums` what was verified. Of each rule with
     findings, `affected` has the number of runs, and `first_with` the first of them.
@@ -108,7 +108,7 @@ def runs_in_log(report: Report, *, lists_all: bool) -> Iterator[RunSummary | str
 
 
 class Sums:
-    """What was verified of several runs."""
+    """The sums of what the checks of several runs verified."""
 
     def __init__(self) -> None:
         self.runs = self.checksums = self.counts = 0

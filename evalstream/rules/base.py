@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
     class RuleCheck(TypedDict, total=False):
-        """What the module of a rule adds to its page: the fields of `Rule` about its check."""
+        """The fields of `Rule` about its check, which its module adds to its page."""
 
         row: Callable[[Any], RowCheck | None]
         run: Callable[[Any], Iterable[Violation]]
@@ -65,7 +65,7 @@ RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 
 
 class RepairAction(Enum):
-    """What a repair does to lines, to the values of rows and aggregates, or to a seal."""
+    """The action of a repair on lines, on values of rows and aggregates, or on a seal."""
 
     REMOVE_BYTE_ORDER_MARK = auto()
     REMOVE_BLANK_LINES = auto()
@@ -81,7 +81,7 @@ class RepairAction(Enum):
 
 
 class Repair(NamedTuple):
-    """What `evalstream fix` does about the findings of a rule.
+    """The repair of the findings of a rule by `evalstream fix`.
 
     `action` is carried out by the modules that rewrite lines, rows and aggregates, which know no
     codes. `title` says what it writes, and `limit` which findings it mends; it is empty where it

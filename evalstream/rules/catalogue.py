@@ -28,7 +28,7 @@ Family = Callable[[], Iterable[Rule]]
 
 
 class Stamp(NamedTuple):
-    """What the engine adds to a violation: its rule's name, severity under a profile, and repair.
+    """The engine's addition to a violation: its rule's name, severity under a profile, and repair.
 
     A rule in preview gives infos alone, whatever the severity of a violation. `expects_data` is
     that of the rule.

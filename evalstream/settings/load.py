@@ -35,7 +35,7 @@ KEYS_OF_ONE_CALL: Final = frozenset(
     for one in (*OPTIONS.values(), *REPORT_OPTIONS.values())
     if one.name in resolve.OF_ONE_CALL or one.name in ROUTING_OPTIONS
 )
-"""What the keys of the options that no file sets would be."""
+"""The keys of the options that no file sets."""
 
 
 class TomlTable(NamedTuple):

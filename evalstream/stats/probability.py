@@ -107,7 +107,7 @@ def _incomplete_beta(x: float, rest: float, a: float, b: float) -> float:
 def _beta_density(x: float, rest: float, a: float, b: float) -> float:
     """Return x**a * rest**b divided by the beta function of a and b.
 
-    Powers and gamma functions of large parameters cancel: what is left is as exact as the
+    Powers and gamma functions of large parameters cancel: their product is as exact as the
     distance of x from the mean. Source: C. Loader, Fast and accurate computation of binomial
     probabilities (2000).
     """

@@ -1,7 +1,7 @@
 """Collect the sketch of a run: any cut into blocks, in any order, gives the same one.
 
-A block does not know the number of its first line, so it says what each of its lines amounts to,
-in a few bytes; a total puts this into bins.
+A block does not know the number of its first line, so it keeps a summary of each line,
+of a few bytes; a total puts these into bins.
 """
 
 from __future__ import annotations
@@ -141,11 +141,11 @@ DIGITS: Final = 9
 """Significant digits of a sum of scores."""
 
 _MOST_AT_ONCE: Final = 255
-"""What a byte counts; a line with more findings is listed."""
+"""The most findings that a byte counts; a line with more is listed."""
 
 
 RowFigures = tuple[Any, ...]
-"""What a row says of itself, each of any JSON type: its score, its milliseconds and its tokens.
+"""The figures of a row, each of any JSON type: its score, its milliseconds and its tokens.
 
 The tokens are in the order of TOKENS; None is what it does not say, and the end may be left out.
 """

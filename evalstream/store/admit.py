@@ -46,7 +46,7 @@ _Names = dict[_Named, list[str]]
 
 
 class _Accepted(NamedTuple):
-    """What the store has of the UUIDs and folders of a request."""
+    """The records of the store with the UUIDs and folders of a request."""
 
     entries: dict[str, Entry]
     beside: dict[str, list[Entry]]

@@ -1,4 +1,4 @@
-"""What a ledger remembers of a store: digests by the mark of their host, and accepted contents."""
+"""The memory of a store in a ledger: digests by the mark of their host, and accepted contents."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _KEY: Final = os.urandom(16)
 
 
 class ObjectRecord:
-    """What is known of a UUID, read and changed in its place in a table."""
+    """The entry of a UUID, read and changed in its place in a table."""
 
     __slots__ = ("_at", "_bucket")
 

@@ -252,7 +252,7 @@ CHANGES: Final = (
     *("added", "removed", "moved", "reserialised", CHANGED),
     *("companion-attached", "companion-removed"),
 )
-"""What may happen to a record between two snapshots; one may be moved and changed."""
+"""The changes of a record between two snapshots; one may be moved and changed."""
 
 
 class StoreChange(NamedTuple):

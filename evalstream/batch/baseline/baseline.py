@@ -46,7 +46,7 @@ _ENTRIES: Final = (
 
 
 class Baseline:
-    """What is known of the findings of one call, compared as multisets, in tables on disk.
+    """The known findings of one call, compared as multisets, in tables on disk.
 
     Give it every finding in order, with its values, and after those of a run its summary. It passes
     on the findings that are new, at most `max_findings` per code and file, without their values if

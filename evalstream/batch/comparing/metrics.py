@@ -21,7 +21,7 @@ _LLM_SCORING: Final = "metric_config/llm_scoring"
 """The setting of scoring that names a model as judge, unless it is `none`."""
 
 _JUDGE_WORDS: Final = LazyPattern(r"(?i)judge|grader|model_graded")
-"""What converters call a model that scores, where no member of the format says it."""
+"""The names of converters for a model that scores, where the format has no member for it."""
 
 PERCENT: Final = 20.0
 """A score that is no share.

@@ -32,7 +32,7 @@ FEW_ANSWERS: Final = 5
 
 
 class Request(NamedTuple):
-    """What is compared, and how much is shown; `flips` is 0 for all of them."""
+    """The compared result, and how much to show; `flips` is 0 for all of them."""
 
     settings: CompareSettings
     metric: str | None = None

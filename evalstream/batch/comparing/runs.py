@@ -28,7 +28,7 @@ MOST_REASONS: Final = 5
 """Number of codes that a run gives as reasons."""
 
 OTHER_DOCUMENT: Final = "benchmark"
-"""What a checksum covers that is not the one of the run's file."""
+"""`covers` of a summary whose checksum is not that of the run's file."""
 
 
 class CheckedRun(DataClass):
@@ -53,7 +53,7 @@ class CheckedRun(DataClass):
 
     @property
     def description(self) -> RunDescription:
-        """What the run says of itself."""
+        """The description of the run."""
         described = None if self.samples is None else self.samples.description
         return described or RunDescription(None, None, (), (), {})
 

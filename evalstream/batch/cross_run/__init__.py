@@ -1,1 +1,1 @@
-"""What runs of one call say of each other."""
+"""Comparison of the runs of one call with each other."""

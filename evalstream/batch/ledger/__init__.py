@@ -1,1 +1,1 @@
-"""What a batch remembers of runs that were checked before."""
+"""The memory of a batch: runs that were checked before."""

@@ -301,7 +301,7 @@ _ADDED: Final = {
     for table in ("migration", "object", "store", "accepted")
     for kind, name in (("table", "{}"), ("index", "sqlite_autoindex_{}_1"))
 }
-"""What a ledger may lack: migrations and checks of a public store create it."""
+"""Tables that a ledger may lack: migrations and checks of a public store create them."""
 
 _DAMAGE: Final = (
     sqlite3.SQLITE_CORRUPT,

@@ -35,7 +35,7 @@ _Value = TypeVar("_Value")
 
 
 class CallMemory:
-    """What a ledger knows of a call, by folders and working directory: report, state of files."""
+    """A call in a ledger, by folders and working directory: its report, and the state of files."""
 
     def __init__(self, ledger: str, inputs: Sequence[str], options: Options) -> None:
         self._path, self._inputs = ledger, inputs

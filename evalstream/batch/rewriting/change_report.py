@@ -31,7 +31,7 @@ _BEGINNING: Final = LazyPattern(
 
 
 class Words(NamedTuple):
-    """How a report speaks of what a command does, where it does it, and of each class."""
+    """The words of a report for what a command does, where, and for each class."""
 
     done: str
     would_be: str

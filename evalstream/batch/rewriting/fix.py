@@ -46,12 +46,12 @@ DEPTH: Final = 6
 
 
 class FixJob(DataClass):
-    """What is the same for all runs of a call.
+    """The part of a fix that is the same for all runs of a call.
 
     `codes` are the rules whose findings are mended. With `writes` files are replaced in place, or
     written below `folder` by their paths relative to `root`; without, nothing is written.
-    `had_leftovers` tells of each folder whether killed calls had left files in it when the call
-    came to it. Use it as a context manager: its end makes the names of all placed files durable.
+    `had_leftovers` tells whether killed calls had left files in a folder before this call
+    reached it. Use it as a context manager: its end makes the names of all placed files durable.
     """
 
     codes: frozenset[str]

@@ -39,10 +39,10 @@ NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate
 
 
 class MigrationJob(DataClass):
-    """What is the same for all runs of a call: how they are migrated, and where to.
+    """The part of a migration that is the same for all runs of a call: how, and where to.
 
     Results have their places below `folder`, where they are put if the job `writes`. `had_files`
-    tells of each folder of results whether it had any when the call came to it.
+    tells whether a folder of results had any before this call reached it.
     """
 
     migrator: Migrator

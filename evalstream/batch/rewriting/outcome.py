@@ -28,7 +28,7 @@ LONGEST_REASON: Final = 4_000
 
 
 class ChangeStatus(str, Enum):
-    """What became of a run.
+    """The status of a run after a change.
 
     WRITTEN is what was written and passed its check, or would be in a dry run. PARTLY was written
     as far as there are repairs, and still fails. UNCHANGED needs no change. PRESENT was written by
@@ -51,7 +51,7 @@ class Outcome(DataClass):
     Attributes:
         rows: The rows file as it was named.
         aggregate: The aggregate as it was named.
-        status: What became of the run.
+        status: Whether the run was changed, and if not, why.
         target: The new aggregate, or the new rows of a run without an aggregate.
         row_count: The number of rows.
         row_changes: The numbers of changed rows, by change.

@@ -25,7 +25,7 @@ _TASK_LOCK: Final = threading.Lock()
 
 
 class TaskAnswer(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """What a worker returns: the bytes of an answer, or the type and the message of an error."""
+    """The answer of a worker: its bytes, or the type and the message of an error."""
 
     answer: bytes | None
     error: tuple[str, str] | None = None

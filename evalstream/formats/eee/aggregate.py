@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -34,7 +34,7 @@ USUAL_ALGORITHMS: Final = ("sha256",)
 
 
 class Figures(NamedTuple):
-    """What one result says about its score; a part of the wrong type is empty, a score None.
+    """The claims of one result about its score; a part of the wrong type is empty, a score None.
 
     `place` is its index in evaluation_results.
     """
@@ -202,7 +202,7 @@ class Aggregate(DataClass, frozen=True):
 
     @cached_property
     def figures(self) -> tuple[Figures, ...]:
-        """What each result that is an object says about its score."""
+        """The claims of each result that is an object about its score."""
         return tuple(_figures(index, result) for index, result in self.indexed_results)
 
     @cached_property
@@ -232,6 +232,11 @@ class Join:
         self._by_name = {} if self._only is not None else _candidates(results)
         shared = (name for name, found in self._by_name.items() if len(found) > 1)
         self._shared = {name: len(results) + number for number, name in enumerate(shared)}
+        self._rivals = {place: self._by_name[name] for name, place in self._shared.items()}
+        self._places = defaultdict[int, list[int]](list)
+        for place, found in self._rivals.items():
+            for result in found:
+                self._places[result.place].append(place)
 
     def result(self, row: Mapping[str, Any]) -> Result | None:
         """Return the result that a row scores, or None if it joins none."""
@@ -256,11 +261,11 @@ class Join:
 
     def places(self, result: Result) -> list[int]:
         """Return the shared places whose rows a result may have."""
-        return [place for name, place in self._shared.items() if result in self._by_name[name]]
+        return self._places.get(result.place, [])
 
     def rivals(self, place: int) -> list[Result]:
         """Return the results that may have the rows of a shared place, none for another place."""
-        return next((self._by_name[name] for name, own in self._shared.items() if own == place), [])
+        return self._rivals.get(place, [])
 
 
 def _candidates(results: Sequence[Result]) -> dict[str, list[Result]]:

@@ -188,7 +188,7 @@ def _schema_errors(document: dict[str, Any], version: str, options: Options) -> 
 def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     """Leave out schema findings at a pointer where a more specific rule reports.
 
-    At a number that ES108 reports, all other rules are left out.
+    At a number that ES108 reports, no other rule applies.
     """
     none = {
         placed.violation.pointer for placed in violations if placed.violation.code == ES108.code

@@ -12,7 +12,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_view import answer_digest, choices_digest, has_error
-from evalstream.formats.eee.rules import answers
+from evalstream.formats.eee.rules import answers, habits
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
@@ -318,10 +318,10 @@ class BlockPass:
                 # Few runs are of such a scorer.
                 from evalstream.formats.eee.rules.searched_answers import shows_no_reference
 
-                answered = answers.UNSHOWN if shows_no_reference(row, mode) else None
+                answered = habits.UNSHOWN if shows_no_reference(row, mode) else None
             if answered is not None:
-                strain = answers.STRAINS * answers.has_several_references(row) + group.strain
-                habit = answers.ANSWER, group.place, strain, answered, is_right
+                strain = habits.STRAINS * answers.has_several_references(row) + group.strain
+                habit = habits.ANSWER, group.place, strain, answered, is_right
                 self._tally.habits.add(habit, entry.number)
 
     def _identify(self, entry: _Entry) -> None:

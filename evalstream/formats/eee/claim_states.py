@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
 from evalstream.formats.eee.claims import Claims, read_details
-from evalstream.formats.eee.result_judge import SPREADS, ResultJudge, is_in_percent
+from evalstream.formats.eee.result_judge import SPREADS, ResultJudge, combine_rows, is_in_percent
 from evalstream.model.claim import Reason
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, resolve
@@ -28,7 +29,7 @@ INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 """The places of claims, as JSON Pointers below a result."""
 
 _SEPARATORS: Final = frozenset("./:|")
-"""What follows the id of a result in the ids of its parts, as in `mmlu` and `mmlu::law`."""
+"""The text between the id of a result and the name of its part, as in `mmlu` and `mmlu::law`."""
 
 _LONGEST_WHOLE: Final = 256
 """The number of characters of an id that may be the id of a whole."""
@@ -49,11 +50,12 @@ def judge_claims(
     join = Join(aggregate.joinable if others or has_unnamed else ())
     parts = index_parts(aggregate.joinable) if others else {}
     groups = {one.place for one in others if one.id in parts}
-    alike: dict[int, list[Decimal]] = {}
+    alike: dict[int, tuple[Decimal, Decimal] | None] = {}
+    combine = lru_cache(maxsize=2)(partial(combine_rows, tally, coverage))
     for result in aggregate.joinable:
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_iterate_claims(aggregate, result, claims))
-        one = ResultJudge(made, result, claims, tally, coverage)
+        one = ResultJudge(made, result, claims, tally, coverage, combine)
         if tally.unread or not is_read:
             yield from one.leave_open(Reason.UNREAD)
         elif not tally.rows:
@@ -79,8 +81,8 @@ def judge_claims(
                 or one.try_plain_rows(find_plain(result, join, parts))
             )
             if len(places) == 1 and places[0] not in alike:
-                alike[places[0]] = _scores_if_alike(aggregate, join.rivals(places[0]))
-            rivals = alike[places[0]] if len(places) == 1 else []
+                alike[places[0]] = _range_if_alike(aggregate, join.rivals(places[0]))
+            rivals = alike[places[0]] if len(places) == 1 else None
             yield from over_all or one.try_rows(places, rivals)
 
 
@@ -125,18 +127,21 @@ def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
     return sums.rows, sums.total, sums.squares
 
 
-def _scores_if_alike(aggregate: Aggregate, results: Sequence[Result]) -> list[Decimal]:
-    """Return the claimed scores of results, none where more than figures distinguishes these."""
+def _range_if_alike(
+    aggregate: Aggregate, results: Sequence[Result]
+) -> tuple[Decimal, Decimal] | None:
+    """Return the least and the greatest claimed score of results that differ in figures alone."""
     first: Any = None
     for result in results:
         document = aggregate.document["evaluation_results"][result.place]
         details = member(member(document, "score_details"), "details")
         told = {**document, "score_details": details}
         if first is not None and told != first:
-            return []
+            return None
         first = told
-    scores = (aggregate.claims.get(result.place, Claims()).score for result in results)
-    return [score for score in scores if score is not None]
+    claimed = (aggregate.claims.get(result.place, Claims()).score for result in results)
+    scores = [score for score in claimed if score is not None]
+    return (min(scores), max(scores)) if scores else None
 
 
 def _doubt(claim: Claim, found: Judgement) -> Judgement:

@@ -1,4 +1,4 @@
-"""What a run gives to a comparison: its rows as samples, its metrics and settings, its answers."""
+"""A run in a comparison: its rows as samples, its metrics and settings, its answers."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ Bounds and direction are compared by themselves; `score_type` and the descriptio
 """
 
 _NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
-"""What a dataset says that is known better from the rows."""
+"""Members of a dataset that the rows show better."""
 
 
 def sample_row(
@@ -240,7 +240,7 @@ class _Row(msgspec.Struct, gc=False):
 
 
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its own errors have another class."""
+"""The errors of msgspec; before 0.21 its own errors have another class."""
 
 _decode: Final = msgspec.json.Decoder(_Row).decode
 

@@ -11,7 +11,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroups
-from evalstream.formats.eee.rules import answers, sample_hash
+from evalstream.formats.eee.rules import habits, sample_hash
 from evalstream.formats.eee.rules.attribution import ES303, has_source
 from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410, is_comparable
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 class ExactPath:
-    """What a context asks of rows in Python: their reader, and rules bound when one needs them."""
+    """The checks of a context in Python: the reader of rows, and rules bound on demand."""
 
     def __init__(self, context: RowContext) -> None:
         self.context = context
@@ -65,12 +65,12 @@ class ExactPath:
 
     @cached_property
     def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
-        """What rows of a file usually have in common, by its name."""
+        """Properties that rows of a file usually share, by name."""
         enabled = self.context.enabled_codes
         known = (
-            (ES320.code in enabled, answers.PROMPT, asks_question),
-            (ES303.code in enabled, answers.SOURCE, has_source),
-            (self.compares_log, answers.LOG, is_comparable),
+            (ES320.code in enabled, habits.PROMPT, asks_question),
+            (ES303.code in enabled, habits.SOURCE, has_source),
+            (self.compares_log, habits.LOG, is_comparable),
         )
         return [(name, keeps) for is_wanted, name, keeps in known if is_wanted]
 
@@ -109,7 +109,7 @@ class RowReader:
         self._context = context
         options = context.options
         self._own_schema = options.schema is None
-        # A limit below the parser's own depth is left to the exact path.
+        # The exact path applies a limit below the parser's own depth.
         self._shallow = options.max_depth < json.FAST_DEPTH
         self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None

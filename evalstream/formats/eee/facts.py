@@ -1,4 +1,4 @@
-"""What rules know of a run: its context before rows are read, and its facts afterwards."""
+"""The facts of a run for its rules: its context before rows are read, and the rest afterwards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RowContext(CheckContext, frozen=True):
 
     @cached_property
     def join(self) -> Join:
-        """What finds the results that rows score."""
+        """The join of rows to the results that they score."""
         return Join(self.results)
 
     def choose_version(self, row: Mapping[str, Any]) -> str:

@@ -164,7 +164,7 @@ def lists_all_rows(context: RowContext) -> bool:
 
 
 class _Needs(NamedTuple):
-    """What decides how the scanner looks at the rows of a context; runs of a call may share it."""
+    """The key of a context's scanner tables; runs of a call may share them."""
 
     schema: str | None
     version: str

@@ -145,7 +145,7 @@ def find_file_violations(
 ) -> FileViolations:
     """Return the violations of a rows file and of its aggregate, after those found while reading.
 
-    Of a run that is incomplete anyway, nothing is said about claims that no row confirms.
+    For a run that is incomplete, unconfirmed claims are not reported.
     """
     about_rows = [*rows, *unmet_expectations(facts)]
     about_aggregate = [
@@ -196,7 +196,7 @@ def _name_result(violation: Violation) -> str:
 
 
 def _run_violations(facts: RunFacts, *, is_orphan: bool) -> Iterable[Violation]:
-    """Check the run, after what is said of it and of the notices about its rows."""
+    """Check the run as a whole, after its rows and its notices."""
     unreadable = facts.aggregate is None and facts.aggregate_path is not None
     # Another rule explains why the rows are not sealed.
     seals = facts.context.options.routing.seal_to is not None

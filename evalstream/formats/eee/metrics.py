@@ -1,4 +1,4 @@
-"""What the names and types of a metric say: its kind, and what its scores judge."""
+"""The kind of a metric, and what its scores judge, by its names and types."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MEASURE = LazyPattern(
 """Words of metrics of which none is another's, nor that of right answers."""
 
 GENERIC: Final = frozenset({"right answers"})
-"""What metrics measure that say whether an answer is right."""
+"""The measures of metrics that tell whether an answer is right."""
 
 OTHERWISE_JUDGED = LazyPattern(
     r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -46,14 +46,56 @@ _PERCENT: Final = frozenset({"%", "percent", "percentage"})
 _COUNT: Final = "count"
 
 
+class CombinedRows(NamedTuple):
+    """The rows of several results together, and the mean of the means of these results.
+
+    `bounds` are the least and the greatest of the means, with those without rows that have an
+    error.
+    """
+
+    sums: ScoreSums
+    cover: ResultCoverage
+    mean: Fraction
+    bounds: tuple[Fraction, Fraction]
+
+
+def combine_rows(tally: Tally, coverage: Coverage, named: frozenset[int]) -> CombinedRows | None:
+    """Combine the rows of the results at some places, or without any of all results.
+
+    Returns None where no figure over them can be told from one over a part: where one of them has
+    no rows, all have one mean unless they are named, or two score the same samples.
+    """
+    scores = tally.scores
+    if not all(place in scores for place in named):
+        return None
+    parts = {place: scores[place] for place in sorted(named or scores.keys() - {UNJOINED})}
+    covers = [coverage.covers.get(place, ResultCoverage()) for place in parts]
+    means = [sums.mean() or Fraction(0) for sums in parts.values()]
+    is_apart = all(cover.firsts == cover.samples for cover in covers)
+    differ = len(parts if named else {*means}) > 1
+    if not differ or not is_apart or any(sums.unscored for sums in parts.values()):
+        return None
+    total, cover = ScoreSums(), ResultCoverage()
+    for sums, own in zip(parts.values(), covers, strict=True):
+        total.merge(sums)
+        cover.merge(own)
+    sound = (sums.mean_without_errors() for sums in parts.values())
+    ends = [*means, *(one for one in sound if one is not None)]
+    return CombinedRows(total, cover, sum(means, Fraction(0)) / len(means), (min(ends), max(ends)))
+
+
 class ResultJudge(NamedTuple):
-    """Judges the claims that a result makes, `made`, by its rows or by some that may be its own."""
+    """Judges the claims that a result makes, `made`, by its rows or by some that may be its own.
+
+    `combine` is `combine_rows` for the tally and the coverage, and remembers its last answers.
+    """
 
     made: list[Claim]
     result: Result
     claims: Claims
     tally: Tally
     coverage: Coverage
+    combine: Callable[[frozenset[int]], CombinedRows | None]
 
     def leave_open(self, reason: Reason) -> Iterator[Judgement]:
         """Leave all claims open."""
@@ -113,13 +155,15 @@ class ResultJudge(NamedTuple):
     def _by_trial(self, tried: list[Judgement], reason: str = BY_TRIAL) -> list[Judgement]:
         return [_by_trial(*both, reason) for both in zip(self.made, tried, strict=True)]
 
-    def try_rows(self, places: list[int], rivals: list[Decimal]) -> Iterable[Judgement]:
+    def try_rows(
+        self, places: list[int], rivals: tuple[Decimal, Decimal] | None
+    ) -> Iterable[Judgement]:
         """Compare the claims with rows at places that may be those of their result.
 
         Nothing is refuted by trial, unless all results that may have the rows are alike but for
-        their scores, the `rivals`. Where samples are repeated, these may be by several reducers of
-        the repeats, which no document names, and where the mean is between them, over parts of the
-        rows.
+        their scores, of which `rivals` are the least and the greatest. Where samples are repeated,
+        these may be by several reducers of the repeats, which no document names, and where the mean
+        is between them, over parts of the rows.
         """
         tally = self.tally
         is_unknown_id = self.result.id is not None and tally.without_result.total() < tally.rows
@@ -133,7 +177,7 @@ class ResultJudge(NamedTuple):
             rows, mean = evidence.sums.joined_rows, evidence.mean or Fraction(0)
             if rivals and evidence.cover.samples == rows:
                 factor = evidence.factors[-1]
-                low, high = min(rivals), max(rivals)
+                low, high = rivals
                 may_divide = low < mean < high or low < mean * factor < high
                 if not may_divide or self.claims.num_samples == rows:
                     return tried
@@ -147,25 +191,17 @@ class ResultJudge(NamedTuple):
         shows that it is over them, unless their ids do. If it claims the number of rows of named
         parts, it is over these, and refuted where no weights of their means give it.
         """
-        made, result, claims, scores = self.made, self.result, self.claims, self.tally.scores
-        places = scores.keys() - {UNJOINED}
-        if not named <= places or not (named or ROLL_UP.search(f"{result.id} {result.name}")):
+        made, result, claims = self.made, self.result, self.claims
+        if not (named or ROLL_UP.search(f"{result.id} {result.name}")):
             return []
-        parts = {place: scores[place] for place in sorted(named or places)}
-        covers = [self.coverage.covers.get(place, ResultCoverage()) for place in parts]
-        means = [sums.mean() or Fraction(0) for sums in parts.values()]
-        is_apart = all(cover.firsts == cover.samples for cover in covers)
-        differ = len(parts if named else {*means}) > 1
-        if not differ or not is_apart or any(sums.unscored for sums in parts.values()):
+        parts = self.combine(named)
+        if parts is None:
             return []
-        total, cover = ScoreSums(), ResultCoverage()
-        for sums, own in zip(parts.values(), covers, strict=True):
-            total.merge(sums)
-            cover.merge(own)
+        total, cover = parts.sums, parts.cover
         evidence = self._evidence(total, cover)
         tried = self.judge(evidence)
         factor = evidence.factors[-1]
-        over_parts = sum(means, Fraction(0)) / len(means) * factor
+        over_parts = parts.mean * factor
         for place, claim in enumerate(made):
             # A score is one number.
             value = claim.value if claim.is_score and isinstance(claim.value, Decimal) else None
@@ -177,9 +213,7 @@ class ResultJudge(NamedTuple):
         is_whole = claims.num_samples == total.joined_rows == cover.samples
         if not named or not is_whole or result.kind_name not in _WEIGHTED or claims.score is None:
             return []
-        sound = (sums.mean_without_errors() for sums in parts.values())
-        ends = [*means, *(one for one in sound if one is not None)]
-        bounds = min(ends), max(ends) * factor
+        bounds = parts.bounds[0], parts.bounds[1] * factor
         is_outside = is_outside_bounds(claims.score, bounds)
         is_refuted = tried[0].claim.state is State.REFUTED and is_outside
         return [tried[0], *judged[1:]] if is_refuted else []

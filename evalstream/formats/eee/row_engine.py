@@ -56,7 +56,7 @@ class RowEngine:
     def is_native(self, sample: bytes) -> bool:
         """Tell whether the scanner takes most rows of a sample, and leaves little to Python.
 
-        Python words each finding that is shown, and without a limit all are.
+        Python words each finding that is shown: without a limit, all of them.
         """
         whole = sample[: sample.rfind(b"\n") + 1]
         if self._fast_path is None or not whole:
@@ -99,7 +99,7 @@ OF_SCORERS: Final = Duplicate(
     "Inspect shows the answer or the explanation of each scorer there",
     severity=Severity.INFO,
 )
-"""What ES608 says where converters are known to write several outputs of a sample."""
+"""The message of ES608 where converters are known to write several outputs of a sample."""
 
 _OTHER_OUTPUT: Final = "choices or output differ from those of the same sample {}"
 

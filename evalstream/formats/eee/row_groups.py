@@ -19,7 +19,7 @@ from evalstream.formats.eee.row_view import (
     sample_scope,
     to_double,
 )
-from evalstream.formats.eee.rules.answers import STRAINS
+from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
 from evalstream.model.finding import Severity, Violation

@@ -232,7 +232,7 @@ def _file_digests(run: Run, rows: RowsRead, text: bytes | None) -> dict[str, str
 
 
 def have_mappings(rows: RowsRead) -> bool:
-    """Tell whether rows came as mappings, whose bytes nobody knows."""
+    """Tell whether rows came as mappings, which have no bytes to hash."""
     return rows.opened is not None and rows.opened.has_mappings
 
 

@@ -23,7 +23,7 @@ from evalstream.stats.tally import Tally
 Row = Mapping[str, Any]
 
 _Likeness = tuple[int, int, int, int]
-"""What decides the violations of a row: its scope, its signature, its doubts, and its shape."""
+"""The parts that decide the violations of a row: scope, signature, doubts, and shape."""
 
 
 class Wording:
@@ -55,7 +55,7 @@ class Wording:
 
     @cached_property
     def paths(self) -> list[bytes]:
-        """The paths to what is shown of a row: its sample_id, then what was found."""
+        """The paths to what a finding shows of a row: its sample_id, then the found value."""
         found = (json_path(one.pointer or "") for _, one in self._filled)
         return [json_path("/sample_id"), *found]
 
@@ -107,7 +107,7 @@ class ScannerMemory:
                 del self._settled[likeness]
 
     def settle(self, likenesses: Iterable[int], wording: Wording) -> None:
-        """Let the scanner count further rows of some likenesses, of which none is shown."""
+        """Let the scanner count further rows of some likenesses without their findings."""
         kind = (*wording.keys, *wording.fitting)
         slot = self._slot_of.setdefault(kind, len(self.slots))
         if slot == len(self.slots):

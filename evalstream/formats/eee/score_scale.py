@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 from evalstream.formats.eee import metrics
@@ -85,7 +85,7 @@ _EXACT_MATCH: Final = "exact_match"
 """The metric of lm-eval that compares the filtered response with a target."""
 
 
-def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
+def list_searching(library: str | None, results: Sequence[Result]) -> Set[int]:
     """Return the places of results whose rows are right only if the answer shows a reference.
 
     Of several scorers the converter of Inspect shows the answer of each from 0.3.0 on, whose ids of
@@ -94,15 +94,15 @@ def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[i
     scorers = {result.place: _find_scorer(library, result) for result in results}
     if {*scorers.values()} - {None}:
         is_alone = len({*scorers.values()}) == 1
-        return [
+        return {
             result.place
             for result in results
             if (scorer := scorers[result.place]) in SEARCHING_SCORERS
             and (is_alone or (result.id or "").startswith(f"{scorer}:"))
-        ]
+        }
     if not is_by_lm_eval(library):
-        return []
-    return [result.place for result in results if result.metric == _EXACT_MATCH]
+        return frozenset()
+    return {result.place for result in results if result.metric == _EXACT_MATCH}
 
 
 def _find_scorer(library: str | None, result: Result) -> str | None:

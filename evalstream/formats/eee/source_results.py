@@ -58,7 +58,7 @@ _NAMES: Final = (
     (_LIBRARY, "library"),
     ("eval_library/version", "library version"),
 )
-"""What members are called, by the beginnings of their places, in the order of reports."""
+"""The names of members, by the beginnings of their places, in the order of reports."""
 
 _OWN: Final = frozenset(
     {
@@ -75,7 +75,7 @@ _JSON_BEGINS: Final = frozenset('[{"-0123456789tfn')
 
 
 class ComparedAggregate(NamedTuple):
-    """What an aggregate differs in, and how many of the log's results it has as they are.
+    """The differences of an aggregate, and how many of the log's results it has unchanged.
 
     `parts` names the compared parts of results, `own_parts` those of the whole run that agree.
     `uncompared` is the number of members that were not compared.

@@ -18,7 +18,7 @@ SHORT: Final = 32
 """Texts of fewer characters are kept as they are: their digest would be longer."""
 
 NOTHING: Final = "-"
-"""What stands for null, in the place of its digest."""
+"""The value for null, in the place of its digest."""
 
 _TABLES: Final = """
     CREATE TABLE sample (

@@ -41,10 +41,10 @@ from evalstream.parsing.yaml_scalars import INVALID, Mark, settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
-"""The largest size of a JSON document in bytes; all are held in memory at once."""
+"""The largest size of a JSON document in bytes; memory holds all of them at once."""
 
 _START: Final = 64
-"""How many bytes are looked at first for what a document begins with."""
+"""How many bytes the first look at the beginning of a document reads."""
 
 _BRACKETS: Final = (b"{", b"[")
 

@@ -66,7 +66,7 @@ class ReportedTask(NamedTuple):
 _WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
 _SHARES: Final = frozenset({"acc", "accuracy", "proportion", "share"})
 _OUTCOMES: Final = frozenset({"compliance", "failure", "pass", "refusal", "success", "win"})
-"""What a sample has or has not, so that their rate is a share; a word error rate may exceed 1."""
+"""Properties that a sample has or lacks: their rate is a share; a word error rate may exceed 1."""
 
 _PERCENT: Final = 100
 ROUNDING: Final = 1e-9

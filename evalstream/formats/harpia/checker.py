@@ -232,7 +232,7 @@ class LogRecordChecker:
     compared: RecordSamples | None = None
 
     def take(self, start: int, _line: int) -> tuple[int, int]:
-        """Take no record: each one is looked at by itself."""
+        """Take no record: each one is checked by itself."""
         return start, 0
 
     def violations(

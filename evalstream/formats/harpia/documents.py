@@ -119,7 +119,7 @@ def find_metric(holder: Mapping[str, Any]) -> Member | None:
 def find_lists(document: Mapping[str, Any]) -> InputLists:
     """Find the lists of instances and of metrics: by their items, then by their keys.
 
-    If one of them is known and only one other list is left, that is the other one.
+    If one of them is known and only one other list remains, that is the other one.
     """
     lists = {key: value for key, value in document.items() if isinstance(value, list)}
     kinds = {key: _kind_of_list(value) or _kind_of_key(key) for key, value in lists.items()}

@@ -268,7 +268,7 @@ def _bound_text(text: str) -> str:
 
 EXACT_MATCH: Final = "exactmatch"
 _IGNORED: Final = re.compile(r"\b(?:a|an|the)\b|[\W_\d]+")
-"""What the options of exact matches leave out: articles, punctuation, spaces and digits."""
+"""The texts that options of exact matches ignore: articles, punctuation, spaces and digits."""
 
 
 class Match(NamedTuple):

@@ -37,7 +37,7 @@ def require_one_spelling(
 def require_member(
     rule: Rule, place: str, value: Mapping[str, Any], name: str, wanted: str
 ) -> Iterator[Violation]:
-    """Require a member of a type, which is given in words."""
+    """Require a member of a type, called `wanted` in messages."""
     found = documents.find_member(value, name)
     if found is None:
         yield rule.violation(f"{name} is missing", place)

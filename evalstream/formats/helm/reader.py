@@ -54,7 +54,7 @@ WORTH_BYTES: Final = 512 << 10
 
 
 class _Asked(NamedTuple):
-    """What all requests share: the adapter, its settings of them, and what gives their scores."""
+    """Data that all requests share: the adapter, its settings, and the rules of their scores."""
 
     adapter: Mapping[str, Any]
     settings: Mapping[str, Sequence[Any]]
@@ -101,7 +101,7 @@ class RunReader:
 
     @cached_property
     def _asked(self) -> _Asked:
-        """What the requests share; the state that ends their document says no more of it."""
+        """The data that the requests share; the state that ends their document adds nothing."""
         score: Callable[[requests.PlainRequest], bytes | None]
         if self.is_windowed:
             score = tokens.score_window

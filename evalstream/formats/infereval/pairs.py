@@ -41,7 +41,7 @@ class _Found:
 def pair_runs(documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
     """Pair evaluations with their benchmarks by path; other benchmarks are runs of their own.
 
-    If the documents were `named` in one call, one evaluation and one benchmark that are left form a
+    If the documents were `named` in one call, the only unmatched evaluation and benchmark form a
     pair whatever their ids: the check reports that they differ.
     """
     with closing(_Documents()) as kept:
@@ -155,7 +155,7 @@ class _Documents:
         self._kept.change("UPDATE document SET used = 1 WHERE path = ?", [(name,)])
 
     def _join_last(self) -> None:
-        """Join one evaluation and one benchmark, if only these two are left."""
+        """Join one evaluation and one benchmark, if only these two are unmatched."""
         left = self._kept.rows(
             "SELECT number FROM document WHERE kind = ? AND benchmark IS NULL LIMIT 2", EVALUATION
         )
@@ -169,7 +169,7 @@ class _Documents:
 def benchmarks_beside(evaluation: str, id_: bytes) -> Iterator[str]:
     """Iterate over the benchmarks with an id, as JSON, in the folder of an evaluation.
 
-    No other folder is looked into, and of a folder with very many documents only the first ones.
+    No other folder is searched, and of a folder with very many documents only the first ones.
     """
     if not is_local(evaluation):
         return

@@ -53,7 +53,7 @@ _ENCRYPTED: Final = 0x2041
 _DESCRIPTOR: Final = 0x8
 _UTF8: Final = 0x800
 _HEADER_FIELDS: Final = ("name", "method", "CRC-32", "packed size", "size")
-"""What the header of a member repeats of the directory; the last three may follow the bytes."""
+"""Values of the directory that a member's header repeats; the last three may follow the bytes."""
 
 _DESCRIPTOR_SIZES: Final = (0, 12, 16, 20, 24)
 _FULL: Final = 0xFFFFFFFF
@@ -154,7 +154,8 @@ class Archive:
     def unsafe(self) -> str | None:
         """Return why nothing of the archive must be unpacked, or None; call it first.
 
-        Members that share bytes are a small archive that takes for ever: each of them is unpacked.
+        Each member is unpacked, so that a small archive whose members share bytes may unpack to
+        terabytes.
         """
         ((total,),) = self._table.rows("SELECT TOTAL(size) FROM member")
         self.unpacked = int(total)

@@ -35,7 +35,7 @@ from evalstream.stats.run_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
 
 _GRADED: Final = "model_graded"
-"""What the names of scorers begin with that ask a model."""
+"""The beginning of the names of scorers that ask a model."""
 
 _RIGHT: Final = {"C": SampleFlag.RIGHT, "I": SampleFlag.WRONG}
 

@@ -43,7 +43,7 @@ _MOMENT: Final = Moment()
 
 
 class LogTypes:
-    """What values are held against: `sample` and `log` are types of msgspec."""
+    """The types that values must fit: `sample` and `log` are types of msgspec."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._definitions: Mapping[str, Any] = schema["$defs"]

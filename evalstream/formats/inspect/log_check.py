@@ -299,7 +299,7 @@ class LogCheck:
 
     @property
     def links(self) -> RunLinks | None:
-        """What links the log to others, None if that was not asked for."""
+        """The links of the log to others, None if they were not requested."""
         return None if self._links is None else self._links.log.links
 
     def summary(self, value: Any, place: str) -> None:
@@ -336,7 +336,7 @@ class LogCheck:
         note(find_unlike(self.totals.scores))
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
-                message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
+                message = f"no summary has the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, place))
         self._close_gaps()
         if self._samples is not None:

@@ -120,7 +120,7 @@ class MemberCheck:
 
 
 class MemberJob(NamedTuple):
-    """What all workers of an archive share: the archive, the options, and the log's header."""
+    """Data that all workers of an archive share: the archive, the options, and the log's header."""
 
     source: ArchiveSource
     end: ArchiveEnd | None
@@ -140,7 +140,7 @@ class MemberBatch(NamedTuple):
 
 
 class FoundInMembers(NamedTuple):
-    """What a worker found in a batch: violations, why it is incomplete, and facts of samples."""
+    """The result of a batch: violations, why it is incomplete, and facts of samples."""
 
     violations: list[Violation]
     reason: str | None

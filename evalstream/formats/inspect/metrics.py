@@ -23,7 +23,7 @@ from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.reducers import CannotCompute
 
 OURS: Final = "inspect_ai/"
-"""What precedes the names of the harness's own metrics where a log declares them."""
+"""The prefix of the harness's own metrics where a log declares them."""
 
 
 class Metric(NamedTuple):

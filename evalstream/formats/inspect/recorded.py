@@ -121,7 +121,7 @@ def message_difference(
 class RecordedTexts:
     """The texts that the events of a sample recorded: outputs of models, and changes of the state.
 
-    `last_completion` is the one that a solver left, None where no event tells it.
+    `last_completion` is the one that a solver left, None where no event has it.
     """
 
     def __init__(self, sample: SampleView) -> None:

@@ -38,7 +38,7 @@ _INDEXES: Final = (
 
 
 PERPLEXITY: Final = "perplexity of "
-"""What precedes a scorer's name in the key of the numbers that its perplexity is made of."""
+"""The prefix of a scorer's name in the key of the numbers behind its perplexity."""
 
 
 class KeptScore(NamedTuple):
@@ -155,7 +155,7 @@ class LogStore:
     def iterate_copied(self) -> Iterator[tuple[str, int, str, str, int]]:
         """Iterate over the samples that have an event of an earlier one.
 
-        They are given as id, epoch and place, with id and epoch of the earlier one.
+        Each is an id, epoch and place, with id and epoch of the earlier one.
         """
         for id_, epoch, place, of, of_epoch in self._table.rows(
             "SELECT later.id, later.epoch, later.place, first.id, first.epoch FROM "
@@ -171,7 +171,7 @@ class LogStore:
     def iterate_drifted(self) -> Iterator[tuple[str, int, str, Any, Any]]:
         """Iterate over the samples that have another target than the first one of their id.
 
-        They are given as id, epoch, place, and both targets, the first one first.
+        Each is an id, epoch, place, and both targets, the first one first.
         """
         for id_, epoch, place, first, target in self._table.rows(
             "SELECT later.id, later.epoch, later.place, first.target, later.target FROM "
@@ -230,7 +230,7 @@ class LogStore:
         return int(number)
 
     def find(self, id_: str, epoch: int) -> SampleFacts | None:
-        """Return the last sample of an id and epoch, and note that a summary tells of it.
+        """Return the last sample of an id and epoch, and note that a summary has it.
 
         Its place and its metadata are left out.
 
@@ -244,7 +244,7 @@ class LogStore:
         return found
 
     def forget_summaries(self) -> None:
-        """Forget which samples a summary tells of."""
+        """Forget which samples a summary has."""
         self._summarised, self._ahead = bytearray(self.count), iter(())
 
     def _look_up(self, id_: str, epoch: int) -> tuple[int, SampleFacts | None]:
@@ -286,7 +286,7 @@ class LogStore:
             batch = min(2 * batch, _BATCH)
 
     def without_summary(self) -> Iterator[tuple[str, int, str]]:
-        """Iterate over the samples that no summary tells of: id, epoch, place."""
+        """Iterate over the samples that no summary has: id, epoch, place."""
         at = self._summarised.find(0)
         for _ in range(MOST_NAMED):
             if at < 0:

@@ -1,4 +1,4 @@
-"""What is read of a zip archive beside its directory: its end, and members in bounded pieces."""
+"""The parts of a zip archive beside its directory: its end, and members in bounded pieces."""
 
 from __future__ import annotations
 

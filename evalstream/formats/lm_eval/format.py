@@ -42,7 +42,7 @@ _RESULTS_NAME: Final = LazyPattern(rf".+_(?P<time>{_TIME})\.json", flags=0)
 
 
 class SamplesName(NamedTuple):
-    """What the name of a samples file says: the task, and the time of the call."""
+    """The parts of a samples file's name: the task, and the time of the call."""
 
     task: str
     time: str

@@ -36,13 +36,13 @@ _FAMILIES: Final = """
     global_mmlu_ gpqa_main_ gpqa_diamond_ gpqa_extended_ kmmlu_ leaderboard_bbh_ leaderboard_gpqa_
     leaderboard_musr_ leaderboard_mmlu_pro paws_ xcopa_ xnli_ xstorycloze_
 """
-"""What the names of many tasks of one kind begin with."""
+"""The beginning of the names of many tasks of one kind."""
 
 _OF_TARGETS: Final = "copa logiqa medqa_4options race toxigen webqs winogrande"
 """Tasks of which a function gives the targets, and none the scores."""
 
 _OWN_FILTERS: Final = ("bbh_cot_zeroshot_", "bbh_zeroshot_")
-"""What the names of tasks begin with that have filters of their own."""
+"""The beginning of the names of tasks that have filters of their own."""
 
 
 def list_plain_members(task: str) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ def iterate_metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 class RowKey(NamedTuple):
-    """What a row is about: the number of its doc, and its filter; None for invalid ones."""
+    """The number of a row's doc, and its filter; None for invalid ones."""
 
     doc_id: int | None
     filter: str | None

@@ -158,7 +158,7 @@ class LogEngine(RecordEngine):
 
 
 class AnswersCheck(NamedTuple):
-    """What the answers of a row give: violations, and the metrics that follow from them.
+    """The findings from a row's answers: violations, and the metrics that follow from them.
 
     Without `is_followed` the filter is not known, or takes too long.
     """

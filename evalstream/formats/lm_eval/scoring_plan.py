@@ -42,7 +42,7 @@ class Aggregation(NamedTuple):
 MEAN: Final = "mean"
 BYPASS: Final = "bypass"
 NOT_SCORED: Final = 999
-"""What the harness writes for the metric bypass, which stands for answers without scores."""
+"""The figure of the metric bypass in the harness, which stands for answers without scores."""
 
 AGGREGATIONS: Final[Mapping[str, Aggregation]] = {
     MEAN: Aggregation(kinds.MEAN),

@@ -24,11 +24,11 @@ from evalstream.parsing.json_values import (
 Found = TypeVar("Found")
 
 NO_FILTER: Final = ""
-"""What stands for the filter of rows and figures that do not name it."""
+"""The filter of rows and figures that do not name theirs."""
 
 STDERR: Final = "_stderr"
 NO_STDERR: Final = "N/A"
-"""What the harness writes for an error that it does not compute."""
+"""The text in place of an error that the harness does not compute."""
 
 
 DEFAULT_METRICS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,7 +60,7 @@ class TaskFigure(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the figure is, for people."""
+        """The description of the figure for people."""
         return f"{self.key} of {self.task}"
 
 
@@ -255,7 +255,7 @@ _ASKING: Final = frozenset({"doc_to_text", "doc_to_target", "doc_to_choice", "us
 """Members of which the configuration of a task that is not in Python has some."""
 
 _NO_FIGURES: Final = frozenset({"name", "alias", "samples", "sample_len", "sample_count"})
-"""What an entry of the results has beside figures."""
+"""Members of an entry of the results that are no figures."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 

@@ -25,7 +25,7 @@ MOST_PAUSE_SECONDS: Final = 300.0
 
 SHA256: Final = "sha256:"
 BLOB: Final = "blob:"
-"""What a mark begins with: the digest of the content, or the id that git gives it."""
+"""The beginnings of marks: the digest of the content, or the id that git gives it."""
 
 _URL: Final = re.compile(
     r"hf://(?:(datasets|spaces)/)?([^/@]+/[^/@]+)"
@@ -73,7 +73,7 @@ def _endpoint() -> str:
 
 
 class _Listings:
-    """What this process knows of repositories: their commits, and the files listed at them."""
+    """The repositories that this process has listed: their commits, and the files at them."""
 
     def __init__(self) -> None:
         self.lock = Lock()

@@ -34,7 +34,7 @@ INFO_SECONDS: Final = 45.0
 """Seconds after which a request for the properties of an object is given up."""
 
 NOTICE_SECONDS: Final = 5.0
-"""Seconds without a block after which people are told; each further notice takes twice as long."""
+"""Seconds without a block before the first notice; each further notice takes twice as long."""
 
 BLOCK_SECONDS: Final = 120.0
 """Seconds after which a block is given up, even if bytes still arrive."""

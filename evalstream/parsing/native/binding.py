@@ -40,7 +40,7 @@ DIGEST: Final = "libscanner.digest"
 LINK_WORDS: Final = 4
 
 IDENTITIES: Final = ("", "input", "sample_hash", "sample_id")
-"""What identifies samples, in the order of the scanner; the first is nothing."""
+"""The identities of samples, in the order of the scanner; the first is none."""
 
 _IDS: Final = 5
 _INTERACTIONS: Final = 3
@@ -116,7 +116,7 @@ KIND: Final = struct.Struct("=QQQdQQ")
 
 
 class RowConstraints(Structure):
-    """What is demanded of rows beyond the shape of their values; see `eee_row.h`."""
+    """Demands on rows beyond the shape of their values; see `eee_row.h`."""
 
     _fields_ = (
         ("lowest", c_double),

@@ -61,7 +61,7 @@ static bool sums_up(const struct facts *facts) {
     return false;
 }
 
-/* Tell whether a time is not above the latency, where both are told. */
+/* Tell whether a time is at most the latency, where the row has both. */
 static bool in_time(const struct facts *facts, enum slot slot) {
     if (!has_number(facts, slot) || !has_number(facts, LATENCY))
         return true;
@@ -84,7 +84,7 @@ static bool is_at_most(const struct facts *facts, enum slot slot, double limit) 
     return !has_number(facts, slot) || number_of(facts, slot) <= limit;
 }
 
-/* Tell whether a number may be another one than a count; the schema tells of what is no number. */
+/* Tell whether a number may differ from a count; the schema reports values that are no numbers. */
 static bool may_miscount(const struct facts *facts, enum slot slot, size_t count) {
     return has_number(facts, slot) && number_of(facts, slot) != (double)count;
 }
@@ -125,7 +125,7 @@ static bool may_pass_limit(const struct facts *facts, const struct demands *dema
            !(number_of(facts, TOKENS_REASONED) > 0);
 }
 
-/* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
+/* Return the rules that may object to the counts and the kind of a transcript. */
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
 ) {

@@ -180,7 +180,7 @@ static bool may_number_choice(const struct span *reference) {
 enum { MOST_WORDS = 32 };
 
 /* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one.
-   So that each byte of a row costs little, no more than MOST_WORDS are looked for, with those before. */
+   So that each byte of a row costs little, at most MOST_WORDS count, with those before. */
 static bool shows_nothing(
     const struct span *text, const struct span *reference, bool has_digit, size_t *words
 ) {

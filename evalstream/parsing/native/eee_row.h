@@ -1,4 +1,4 @@
-/* A row of Every Eval Ever: what it says, which rules may object to it, and what it amounts to. */
+/* A row of Every Eval Ever: its members, the rules that may object to it, and its record. */
 
 #ifndef EVALSTREAM_EEE_ROW_H
 #define EVALSTREAM_EEE_ROW_H
@@ -9,7 +9,7 @@
 #include "shape.h"
 #include "spans.h"
 
-/* What is looked at in a row, by its path; `turns` is the transcript, whatever it is called, and
+/* The members that the scanner reads, by path; `turns` is the transcript, whatever its name, and
    `[]` stands for each element of an array. */
 #define SLOTS(slot)                                                                                \
     slot(VERSION, "schema_version")                                                                \
@@ -141,7 +141,7 @@ struct demands {
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t lists_all;               /* whether all rows are listed, and their texts kept */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
-    int32_t deviating;               /* whether rows are taken that deviate from the schema */
+    int32_t deviating;               /* whether to accept rows that deviate from the schema */
     int32_t judges_binary;           /* whether scores other than 0 and 1 may be wrong */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
@@ -238,7 +238,7 @@ static inline bool has_number(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind == INTEGER || facts->slot[slot].kind == FRACTION;
 }
 
-/* Return the number in a slot, NAN where there is none, or none that is held exactly. */
+/* Return the number in a slot, NAN where there is none, or none that a double holds exactly. */
 static inline double number_of(const struct facts *facts, enum slot slot) {
     const struct value *const value = &facts->slot[slot];
     const bool is_known = value->kind == FRACTION || (value->kind == INTEGER && value->number.exact);

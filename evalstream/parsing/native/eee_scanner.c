@@ -52,7 +52,7 @@ struct scanner {
     size_t scopes, last_scope;
     struct scope scope[MOST_SCOPES];
     struct key key[MOST_SCOPES];
-    size_t letter_count; /* of known keys; behind them stands the one that is looked for */
+    size_t letter_count; /* of known keys; behind them stands the one to find */
     byte letters[MOST_KEY_BYTES];
     size_t signatures, last_signature;
     struct key signature[MOST_SIGNATURES];
@@ -215,7 +215,7 @@ void eee_add_scope(struct scanner *scanner, const struct scope *scope) {
     scanner->last_scope = scanner->scopes++;
 }
 
-/* Return the text of the signature of the row that is looked at: it stands behind all known ones. */
+/* Return the text of the signature of the current row: it stands behind all known ones. */
 static inline byte *new_signature(struct scanner *scanner) {
     return scanner->signature_letters + scanner->signature_bytes;
 }

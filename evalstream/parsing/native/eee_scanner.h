@@ -31,7 +31,7 @@ struct row {
     byte digest[HASH_BYTES]; /* that sample_hash should write, if it is wrong */
 };
 
-/* What a taken row amounts to; see `identities.Record`. */
+/* The record of an accepted row; see `identities.Record`. */
 struct record {
     uint64_t line;
     byte sample[DIGEST_BYTES], input[DIGEST_BYTES];
@@ -91,7 +91,7 @@ enum pause {
 struct scan {
     const byte *bytes;
     uint64_t size;
-    uint64_t longest;        /* line, in bytes, that is looked at */
+    uint64_t longest;        /* line, in bytes, that is scanned */
     uint64_t base;           /* the offset of the first byte */
     const uint64_t *offsets; /* of lines, by their numbers from 1, if they are not in a row */
     uint64_t offset_count;
@@ -134,7 +134,7 @@ EXPORT void eee_learn_fold(
 
 /* Begin with a block. Scopes, signatures and likenesses are still known if the last block was checked
    for the same and `keeps` says so, unless there is little room for more: return whether they are.
-   What the tables hold must last as long. Without a hasher no hash is looked at. */
+   What the tables hold must last as long. Without a hasher no hash is checked. */
 EXPORT int eee_start_block(
     struct scanner *scanner, const struct tables *tables, const struct demands *demands,
     const struct hasher *hasher, int keeps

@@ -9,7 +9,7 @@
 /* Which rows are the first to have a digest: a hash table that grows. */
 struct index;
 
-/* Return an empty index, NULL if there is no memory. The seed decides where digests are looked for. */
+/* Return an empty index, NULL if there is no memory. The seed decides the buckets of digests. */
 EXPORT struct index *new_index(uint64_t seed);
 EXPORT void free_index(struct index *index);
 

@@ -22,7 +22,7 @@ struct item_scan {
     uint64_t line, line_start; /* of `at`: the number of its line, and its offset in the document */
     uint64_t wide;             /* the offset of the first byte above 127, or a later one */
     uint64_t behind;           /* the offset of the end of the item before */
-    uint64_t longest;          /* item, in bytes, that is looked at */
+    uint64_t longest;          /* item, in bytes, that is scanned */
     uint64_t is_behind;        /* whether `at` is behind an item, so that a comma comes first */
     struct item *items;
     uint64_t most;

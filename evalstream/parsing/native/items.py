@@ -244,7 +244,7 @@ class ValueSums:
 
 
 class SumTerms:
-    """What is added to the sums for each group of `stride` values.
+    """The summands for each group of `stride` values.
 
     Each term has a number, and the places of values of which the least is added.
     """

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. Fractions of
+/* Integers of up to so many digits are doubles, exactly; the exact path takes longer ones. Fractions of
    up to so many digits are a quotient of two words. */
 enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, FRACTION_DIGITS = 19, LONGEST_NUMBER = 63 };
 
@@ -86,7 +86,7 @@ static const byte *read_escape(const byte *at, uint32_t *point) {
 enum { BLOCK = 4 * LANES, LONG_TEXT = 2 * BLOCK };
 
 /* Skip plain bytes and escapes of one letter but for slashes, a block at a time: where one is, more are
-   near. Return where something else is, or less than a block is left. */
+   near. Return where something else is, or less than a block remains. */
 static const byte *skip_escapes(const byte *at, const byte *end) {
     while (end - at > BLOCK) {
         uint64_t slashes = 0, others = 0;

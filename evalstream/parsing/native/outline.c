@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    MOST_DEPTH = 200,       /* deeper documents are left to the parsers, which have own limits */
+    MOST_DEPTH = 200,       /* the parsers, which have own limits, take deeper documents */
     KEPT_DEPTH = 8,         /* containers below it are emptied */
     KEPT_STRING = 8 << 10,  /* bytes kept of a string */
     KEPT_NUMBER = 4 << 10,  /* bytes of a number, which cannot be cut */
@@ -46,7 +46,7 @@ struct outline {
     unsigned left;        /* bytes or digits until the escape, character or literal ends */
     byte lowest, highest; /* range of the next continuation byte */
     const char *literal;
-    unsigned depth, quiet; /* `quiet` is the container whose further items are left out, or 0 */
+    unsigned depth, quiet; /* `quiet` is the container whose further items are skipped, or 0 */
     bool is_object[MOST_DEPTH + 1];
     size_t token, member; /* where they begin in the text */
     size_t size;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    MOST_DEPTH = 100, /* deeper rows are left, so that the stack is bounded */
+    MOST_DEPTH = 100, /* the exact path takes deeper rows, so that the stack is bounded */
     LEAST_ROOM = 1 << 16,
     DIGEST_PREFIX = 7, /* sha256: */
     DIGEST_DIGITS = 64,

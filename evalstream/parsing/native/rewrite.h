@@ -1,5 +1,5 @@
 /* Rows that are rewritten by a tree of places, to the bytes and with the changes of `reshape.py`.
-   A row is left wherever this is not certain. */
+   The exact path takes a row wherever this is not certain. */
 
 #ifndef EVALSTREAM_REWRITE_H
 #define EVALSTREAM_REWRITE_H
@@ -30,7 +30,7 @@ struct table_text {
 struct place {
     byte action[JSON_TYPES], change[JSON_TYPES];
     byte renaming;  /* the change that a new name is */
-    byte is_closed; /* rows with other members are left */
+    byte is_closed; /* the exact path takes rows with other members */
     byte is_kept, keeps;
     uint32_t others, items;          /* places, or NO_PLACE */
     uint32_t first_member, members;

@@ -211,7 +211,7 @@ def _ascii_name(name: str) -> str:
 
 
 class LeftLine(NamedTuple):
-    """A line that is left to the exact path.
+    """A line for the exact path.
 
     `number` counts from 1; `start` and `stop` say where it is in what was given, without its
     newline, and `place` where in the rewritten text its row belongs.
@@ -238,7 +238,7 @@ class LineChange(NamedTuple):
 
 
 class RewrittenLines(NamedTuple):
-    """Rewritten lines without those that are left; `rows` counts them."""
+    """Rewritten lines without those for the exact path; `rows` counts them."""
 
     data: bytes
     rows: int
@@ -246,7 +246,7 @@ class RewrittenLines(NamedTuple):
     packed: bytes
 
     def left(self) -> Iterator[LeftLine]:
-        """Iterate over the lines that are left."""
+        """Iterate over the lines for the exact path."""
         return map(LeftLine._make, _LEFT.iter_unpack(self.packed))
 
 

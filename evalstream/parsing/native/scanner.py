@@ -33,13 +33,13 @@ MOST_ROWS: Final = 512
 """How many lines are listed in one go."""
 
 MOST_RECORDS: Final = 4096
-"""How many rows are taken in one go."""
+"""How many rows one call scans at most."""
 
 MOST_KINDS: Final = 1024
 """How many kinds of rows are counted in one go."""
 
 TEXT_BYTES: Final = 4194304
-"""How much room there is for what they say; rows that say more are left to others."""
+"""Room for the texts of rows, in bytes; the exact path takes rows with more."""
 
 
 class RowKind(NamedTuple):
@@ -57,7 +57,7 @@ class RowKind(NamedTuple):
 
 
 class ScannerConfig:
-    """What rows are checked against."""
+    """The tables against which the scanner checks rows."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher) -> None:
         self.demands = demands
@@ -218,7 +218,7 @@ class Scanner:
     def take_unlisted(self, slots: int) -> list[tuple[int, int, int]]:
         """Return the slots in which rows were counted, with their number and the first line.
 
-        They are counted anew from then on. Only the first `slots` are looked at.
+        They are counted anew from then on. Only the first `slots` count.
         """
         words = self._unlisted[: 2 * slots]
         ctypes.memset(self._unlisted, 0, 16 * slots)
@@ -237,7 +237,7 @@ def find_values(
 ) -> list[bytes]:
     """Return values of rows that a scanner took as they are written, "" for those not there.
 
-    Each is given by the start of its row and by its path from `json_path`.
+    Each has the start of its row and its path from `json_path`.
     """
     places = array("Q", chain.from_iterable(zip(starts, map(len, paths), strict=True)))
     address = places.buffer_info()[0]

@@ -1,4 +1,4 @@
-"""What the keywords of a JSON Schema demand, of those that the scanner's tables can say."""
+"""The demands of those keywords of a JSON Schema that the scanner's tables can express."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ enum trait {
     CLOSED = 4,   /* members without a node deviate */
     IS_MAP = 8,   /* the names of its members say nothing of its shape */
     UNKNOWN = 16, /* the schema does not know the member, and allows none that it does not know */
-    STRICT = 32,  /* a value of another kind is left to others */
+    STRICT = 32,  /* the exact path judges a value of another kind */
 };
 
 /* One schema. Places of nodes, members and texts count from 0; a slot of -1 is none. */

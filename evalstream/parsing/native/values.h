@@ -8,7 +8,7 @@
 
 enum { BEFORE_NAME = 0xff }; /* a byte that UTF-8 does not use */
 
-/* What is looked for, and where it is. */
+/* A wanted value, and where it is. */
 struct place_of_value {
     uint64_t start; /* of the row in the bytes; then that of the value */
     uint64_t stop;  /* the length of the path; then the end of the value: both 0 where there is none */

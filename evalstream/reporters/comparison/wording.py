@@ -1,4 +1,4 @@
-"""What a comparison says in words and figures, for all reports that people read."""
+"""The words and figures of a comparison, for all reports that people read."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ SIGNS: Final = {
     "unconfirmed": "◌",
     summary.NOT_CHECKED: "○",
 }
-"""What a verdict shows beside its word."""
+"""The sign beside the word of a verdict."""
 
 VERSION: Final = summary.TOOL["version"]
 

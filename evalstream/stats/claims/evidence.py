@@ -1,4 +1,4 @@
-"""What the rows of a result hold, as the formulas of claims need it."""
+"""The evidence in the rows of a result, as the formulas of claims need it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Spread(NamedTuple):
 
 
 class Evidence(DataClass, frozen=True):
-    """What the rows of one result hold; a part that the format does not collect is None.
+    """The evidence in the rows of one result; a part that the format does not collect is None.
 
     `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
     counts each different score; it is None where there are too many of them. `limits` are the
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
-    the rows, and `unknown` that of rows with an unknown level, which are left out. `ordered` are
+    the rows, and `unknown` that of rows with an unknown level, which do not count. `ordered` are
     the scores in the order in which a harness had them. `pairs` counts (right answer, prediction),
     `weights` sums up the weights of the scores, and `clusters` has the number and the exact sum of
     the scores of each cluster. `factors` are what figures of the rows may be multiplied by: 1 and

@@ -35,7 +35,7 @@ Interval = tuple[float, float]
 
 USUAL_LEVEL: Final = 0.95
 TWO_SIGMA: Final = 2.0
-"""What some writers use for the normal quantile of 95 %."""
+"""The value that some writers use for the normal quantile of 95 %."""
 
 
 def judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:

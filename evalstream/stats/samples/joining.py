@@ -235,7 +235,7 @@ class DriftFinder:
     def _match(
         self, a: Array, b: Array, keys: Sequence[str], kind: DriftKind, *, keeps_same: bool = False
     ) -> tuple[Array, Array]:
-        """Match samples with equal keys one by one by line, and return those that are left.
+        """Match samples with equal keys one by one by line, and return the unmatched ones.
 
         Those that meet with the same or an unknown input are no match; with `keeps_same` they are
         left.

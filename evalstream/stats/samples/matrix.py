@@ -23,7 +23,7 @@ MEMORY_BYTES: Final = 1 << 22
 
 
 class Overlaps(NamedTuple):
-    """What each two runs share.
+    """The samples that each two runs share.
 
     `samples` counts the distinct identities with their sample ids of each run, and `matched` those
     that two runs share, by the rule of `join`. `relabelled` and `drifted` count sample ids under

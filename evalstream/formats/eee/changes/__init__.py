@@ -1,1 +1,1 @@
-"""What `fix` and `migrate` change in rows and aggregates of Every Eval Ever."""
+"""Changes that `fix` and `migrate` make in rows and aggregates of Every Eval Ever."""

@@ -284,7 +284,7 @@ class AggregateMigration:
 
 
 _VERSION: Final = LazyPattern(r"v?[0-9]{1,4}(\.[0-9]{1,4}){0,3}")
-"""What reports may show of an unknown version, where the value may be any text."""
+"""An unknown version that reports may show; other values may be any text."""
 
 _JOINING: Final = ("evaluation_name", "evaluation_result_id")
 

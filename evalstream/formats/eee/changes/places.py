@@ -107,7 +107,7 @@ def migration_place(
     Rows whose evaluation_id is not `evaluation_id`, if it is known, get it with `sets_id`, and are
     left to the exact path without. Without `keeps_hash` the caller sees to sample_hash. Rows of
     unknown versions, with two transcripts, with a transcript or an output where their type has
-    none, or with members that the target does not know are left to the exact path.
+    none, or with members that the target does not know go to the exact path.
     """
     place = base = _schema_place(target, keeps_hash=keeps_hash)
     exact = _MISPLACED
@@ -193,7 +193,7 @@ def repair_place(
     """Return the place of rows of a version that keep it, for the repairs that are to be made.
 
     With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
-    version. Rows that declare their version otherwise are left to the exact path.
+    version. Rows that declare their version otherwise go to the exact path.
     """
     place = _kept_place(version, frozenset(repairs))
     members = dict(place.members)

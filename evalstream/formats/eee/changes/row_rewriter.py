@@ -28,7 +28,7 @@ from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import RepairAction
 
 SALVAGE: Final = "`evalstream salvage` separates whole rows from damaged parts"
-"""What to do about a row that cannot be read."""
+"""The remedy for a row that cannot be read."""
 
 _Placed = tuple[int, Occurrences]
 """Where a change is among those of its first row, and how often it was made."""
@@ -89,7 +89,7 @@ class RowRewriter:
 
     @cached_property
     def exact(self) -> RowMigrator | RowRepairer:
-        """What rewrites single rows."""
+        """The function that rewrites single rows."""
         how = self._how
         return RowMigrator(how) if isinstance(how, RowMigration) else RowRepairer(how)
 
@@ -102,7 +102,7 @@ class RowRewriter:
 
 
 class _ExactRows:
-    """Rows that are rewritten on the exact path, with their newlines, and those that are left."""
+    """Rows that the exact path rewrote, with their newlines, and those that it did not."""
 
     def __init__(self, rewriter: RowRewriter) -> None:
         self._rewriter = rewriter

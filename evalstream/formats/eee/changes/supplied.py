@@ -1,4 +1,4 @@
-"""What users supply for a migration: missing values, and decisions on kinds of change."""
+"""User input for a migration: missing values, and decisions on kinds of change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HarnessLibrary(NamedTuple):
 
 
 class Supplied(DataClass, frozen=True):
-    """What users supply; `tables` are those of a file, and the other values come before them.
+    """User input; `tables` are those of a file, and the other values come before them.
 
     `fill` writes `unknown` for what is not supplied. `decisions` are names of DECISIONS.
     """
@@ -196,7 +196,7 @@ REHASH: Final = ChangeKind(
 DECISIONS: Final = tuple(
     kind.name for kind in (EVALUATION_ID, RESULT_ID, TRANSCRIPT, OUTPUT, INLINE_SCORES)
 )
-"""What `--decide` takes."""
+"""The values of `--decide`."""
 
 MIGRATED: Final = "migrated."
 """The prefix of members that keep what a version has no place for."""

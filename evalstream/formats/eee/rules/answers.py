@@ -1,15 +1,13 @@
-"""How the answers of rows compare with their references, and what most rows of a file keep to."""
+"""How the answers of rows compare with their references."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import Result
-from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.row_view import SINGLE_TURN, shows_choice
-from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -19,38 +17,10 @@ Row = Mapping[str, Any]
 NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 """The types of a score: JSON's numbers, and true and false, which count as 1 and 0."""
 
-PROMPT: Final = "prompt"
-SOURCE: Final = "source"
-LOG: Final = "log"
-ANSWER: Final = "answer"
-"""Keys of a tally: a habit, the strain of the row, and whether it keeps to it.
-
-Of `ANSWER` the place of the row's result stands before the strain.
-"""
-
-UNSHOWN: Final = 2
-"""What stands in the key of a right answer that shows nothing of any reference, in place of whether
-it is one."""
-
-STRAINS: Final = 256
-"""Rows of one evaluation_name are of one strain: parts of a benchmark have habits of their own.
-
-Names share this many strains, so that a tally stays small for any number of them.
-"""
-
 LONGEST_ANSWER: Final = 32
 TOLERANCE: Final = 20
 LARGE: Final = 100
 """Graders may accept numbers of this size that differ by up to a twentieth."""
-
-FEWEST: Final = 3
-MANY: Final = 5
-MOST: Final = 10
-"""A habit is that of a file if at least so many rows keep to it for each one that does not.
-
-More are needed where a further demand on the answer may make a row wrong, and most where the text
-of a prompt or an answer may have been changed on the way.
-"""
 
 _OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
 """Some writers of JSON escape slashes, and those for web pages what HTML or a script may read."""
@@ -61,15 +31,6 @@ LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
 POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
-
-
-class Misjudged(NamedTuple):
-    """Rows that are called right, or wrong: how many, the first line, and how many others agree."""
-
-    is_right: bool
-    rows: int
-    first: int
-    agreed: int
 
 
 def is_reference(row: Row) -> bool | None:
@@ -87,7 +48,7 @@ def is_reference(row: Row) -> bool | None:
     if not all(text.__class__ is str for text in references):
         return None
     known = [plain_text(text) for text in references]
-    listed = choices if choices.__class__ is list else []
+    listed = Choices(choices if choices.__class__ is list else [])
     if any(text is not None and _may_mean_another(text, listed) for text in (value, *known)):
         return None
     if text in references:
@@ -111,50 +72,6 @@ def has_several_references(row: Row) -> bool:
     """Tell whether an answer is compared with several references: any of them, or all."""
     references = member(row.get("input"), "reference")
     return references.__class__ is list and len(references) > 1
-
-
-def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tuple[str, int]]:
-    """Describe and count the rows that break a habit, if most rows of their strain keep to it.
-
-    `lack` says what these rows have not, and the others have.
-    """
-    habits, kept, found = facts.tally.habits, 0, list[tuple[int, int]]()
-    for strain in {key[1] for key in habits if key[0] == habit}:
-        keeping = habits.count((habit, strain, True))
-        rows, first = habits.get((habit, strain, False), (0, 0))
-        kept += keeping
-        if rows and keeping >= MOST * rows:
-            found.append((first, rows))
-    if found:
-        yield f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})", sum_rows(found)
-
-
-def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
-    """Iterate over rows that are called right, or wrong, unlike others with such an answer.
-
-    In most rows of the result and of their strain answers that are a reference are right, and most
-    of those that are right are one.
-    """
-    habits, agreed = facts.tally.habits, 0
-    found: dict[bool, list[tuple[int, int]]] = {False: [], True: []}
-    for strain in {key[2] for key in habits if key[:2] == (ANSWER, place)}:
-        own, wrong, right = (
-            habits.get((ANSWER, place, strain, *both), (0, 0))
-            for both in ((True, True), (True, False), (False, True))
-        )
-        agreed += own[0]
-        if wrong[0] and own[0] >= max(MANY * wrong[0], FEWEST * right[0]):
-            found[False].append((wrong[1], wrong[0]))
-        if right[0] and own[0] > 1 and own[0] >= max(MANY * wrong[0], right[0]):
-            found[True].append((right[1], right[0]))
-    for is_right, some in found.items():
-        if some:
-            yield Misjudged(is_right, sum_rows(some), min(some)[0], agreed)
-
-
-def sum_rows(found: Sequence[tuple[int, int]]) -> int:
-    """Return how many rows there are in pairs of a line and rows."""
-    return sum(rows for _, rows in found)
 
 
 def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
@@ -185,17 +102,26 @@ def list_texts(value: Any) -> list[str]:
     return [text for text in texts if text.__class__ is str]
 
 
-def _may_mean_another(text: str, choices: Sequence[Any]) -> bool:
+class Choices(dict[str, int]):
+    """The places of the texts among some choices, of which `count` has the number."""
+
+    def __init__(self, choices: Sequence[Any]) -> None:
+        placed = reversed([*enumerate(choices)])
+        super().__init__({text: place for place, text in placed if text.__class__ is str})
+        self.count = len(choices)
+
+
+def _may_mean_another(text: str, choices: Choices) -> bool:
     """Tell whether a choice is the letter of another one, or may be its number."""
     if text not in choices:
         return False
     if is_integer(text):
-        return 0 <= int(text) <= len(choices)
+        return 0 <= int(text) <= choices.count
     letter = read_letter(text)
-    return letter is not None and ord(letter) - ord("a") != choices.index(text)
+    return letter is not None and ord(letter) - ord("a") != choices[text]
 
 
-def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
+def _are_rivals(one: str, other: str, choices: Choices) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
     An integer may number one of the choices, if there are any, and large ones may be near enough.
@@ -211,7 +137,8 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
         largest = max(map(abs, numbers))
         is_far = largest < LARGE or TOLERANCE * abs(numbers[0] - numbers[1]) > largest
         is_part = one in other or other in one
-        return is_far and not is_part and (not choices or (one in choices and other in choices))
+        are_choices = not choices.count or (one in choices and other in choices)
+        return is_far and not is_part and are_choices
     if not (one.isalpha() and other.isalpha()):
         return False
     words = one.lower(), other.lower()
@@ -345,7 +272,7 @@ def is_letter_of_another(value: str, row: Row) -> bool:
     place = ord(letter) - ord("A") if len(letter) == 1 else -1
     if choices.__class__ is not list or not 0 <= place < len(choices) or letter in choices:
         return False
-    are_choices = bool(references) and all(text in choices for text in references)
+    are_choices = bool(references) and Choices(choices).keys() >= {*references}
     are_texts = all(text.__class__ is str and len(text.strip()) > 1 for text in choices)
     return are_choices and are_texts and choices[place] not in references
 
@@ -357,7 +284,8 @@ def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
     """
     if choices.__class__ is not list:
         return True
-    others = [text.strip() for text in texts if text not in choices]
+    known = Choices(choices)
+    others = [text.strip() for text in texts if text not in known]
     letters = sum(LETTER.fullmatch(text) is not None for text in others)
     return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
 
@@ -386,8 +314,7 @@ def split_words(text: str) -> list[str]:
 
 def _holds(words: list[str], others: list[str]) -> bool:
     """Tell whether the words of one text contain those of another, in their order."""
-    size = len(others)
-    return any(words[at : at + size] == others for at in range(len(words) - size + 1))
+    return f" {' '.join(others)} " in f" {' '.join(words)} "
 
 
 def _number(text: str) -> float | None:

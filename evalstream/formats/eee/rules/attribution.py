@@ -11,14 +11,13 @@ from evalstream.formats.eee.facts import RunFacts, by_version, in_any_context
 from evalstream.formats.eee.rules.answers import (
     LONGEST_ANSWER,
     POLARITY,
-    SOURCE,
-    describe_exceptions,
     is_integer,
     is_no_method,
     output_texts,
     plain_text,
     read_letter,
 )
+from evalstream.formats.eee.rules.habits import SOURCE, describe_exceptions
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import is_number
@@ -46,7 +45,7 @@ _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _NO_ANSWERS: Final = frozenset(
     ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
 )
-"""What harnesses write for an answer that they did not find, in letters and digits alone."""
+"""The texts of harnesses for an answer that they did not find, in letters and digits alone."""
 
 
 def _terminal_answer(row: Row) -> Iterable[Violation]:
@@ -191,7 +190,7 @@ def is_blank(value: Any) -> bool:
 
 
 _EDGES: Final = " \t\r\n([*.:)]!"
-"""What may stand around an answer."""
+"""Characters that may stand around an answer."""
 
 _CHOICES: Final = "ABCDEFGH"
 

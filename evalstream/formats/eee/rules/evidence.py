@@ -13,14 +13,13 @@ from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
     NUMBERS,
-    Misjudged,
     chooses_right,
-    find_misjudged,
     is_letter_of_another,
     is_right_for_nothing,
     matches_reference,
     read_exact_answer,
 )
+from evalstream.formats.eee.rules.habits import Misjudged, find_misjudged, group_answers
 from evalstream.formats.eee.score_scale import (
     is_by_lm_eval,
     is_extreme,
@@ -262,13 +261,15 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     yield from _called_both(facts)
     yield from _half_right(facts)
     searching = list_searching(facts.context.library, facts.context.results)
+    answered = group_answers(facts)
     for result in facts.context.results:
-        misjudged = list(find_misjudged(facts, result.place))
+        answers = answered[result.place]
+        misjudged = list(find_misjudged(answers))
         if result.place in searching:
             # Few runs are of such a scorer.
             from evalstream.formats.eee.rules.searched_answers import find_contradicted
 
-            sure = {found.is_right: found for found in find_contradicted(facts, result)}
+            sure = {found.is_right: found for found in find_contradicted(facts, result, answers)}
             misjudged = [found for found in misjudged if found.is_right not in sure]
             yield from (_contradicted(result, found, facts) for found in sure.values())
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():

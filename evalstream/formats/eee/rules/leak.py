@@ -170,7 +170,7 @@ def _secrets(row: Row) -> Iterator[tuple[str, str]]:
 
 
 class _Name(NamedTuple):
-    """What a name shows: that it is a secret itself, or that its value is a secret or a token."""
+    """The evidence of a name: it is a secret itself, or its value is a secret or a token."""
 
     is_secret: bool
     of_secret: bool

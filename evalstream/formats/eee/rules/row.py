@@ -249,9 +249,7 @@ def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
     references = [reference] if reference.__class__ is str else reference
     if references.__class__ is not list or not references:
         return ()
-    if all(is_choice(text, choices) for text in references):
-        return ()
-    return (NOT_A_CHOICE,)
+    return () if are_choices(references, choices) else (NOT_A_CHOICE,)
 
 
 def _error_yet_correct(row: Row) -> Iterable[Violation]:
@@ -273,24 +271,26 @@ def _has_organisation(model: str) -> bool:
     return "/" in model and all(model.split("/")) and model.split() == [model]
 
 
-def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
-    """Return whether a reference is a choice, its letter or its number; only strings count.
+def are_choices(references: Sequence[Any], choices: Sequence[Any]) -> bool:
+    """Return whether each reference is a choice, its letter or its number; only strings count.
 
     A letter may be on a line of its own above further expected text (Mind2Web). Numbers count from
     0 or from 1.
     """
-    if reference.__class__ is not str or reference in choices:
+    texts = {text for text in choices if text.__class__ is str}
+    others = [text.strip() for text in references if text.__class__ is str and text not in texts]
+    if not others:
         return True
-    bare = reference.strip()
-    if bare.isdecimal() and len(bare) < 5 and int(bare) <= len(choices):
+    folded = {text.strip().casefold() for text in texts}
+    return all(_is_mark(text, len(choices)) or text.casefold() in folded for text in others)
+
+
+def _is_mark(text: str, count: int) -> bool:
+    """Tell whether a text is the number or the letter of one of so many choices."""
+    if text.isdecimal() and len(text) < 5 and int(text) <= count:
         return True
-    letter = LETTER.fullmatch(bare.partition("\n")[0].rstrip())
-    if letter is not None and ord(letter[1].upper()) - ord("A") < len(choices):
-        return True
-    folded = bare.casefold()
-    return any(
-        choice.__class__ is str and choice.strip().casefold() == folded for choice in choices
-    )
+    letter = LETTER.fullmatch(text.partition("\n")[0].rstrip())
+    return letter is not None and ord(letter[1].upper()) - ord("A") < count
 
 
 def _summable(counts: Iterable[Any]) -> list[Any]:

@@ -9,17 +9,8 @@ from typing import Final
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
-from evalstream.formats.eee.rules.answers import (
-    ANSWER,
-    LONGEST_ANSWER,
-    STRAINS,
-    UNSHOWN,
-    Misjudged,
-    Row,
-    is_integer,
-    only_answer,
-    sum_rows,
-)
+from evalstream.formats.eee.rules.answers import LONGEST_ANSWER, Row, is_integer, only_answer
+from evalstream.formats.eee.rules.habits import STRAINS, UNSHOWN, Answers, Misjudged, sum_rows
 from evalstream.formats.eee.rules.transcript import tool_calls
 from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, is_by_lm_eval
 from evalstream.parsing.json import canonical, member
@@ -27,19 +18,17 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims.evidence import Evidence
 
 
-def find_contradicted(facts: RunFacts, result: Result) -> Iterator[Misjudged]:
+def find_contradicted(facts: RunFacts, result: Result, answers: Answers) -> Iterator[Misjudged]:
     """Iterate over right answers that differ from every reference, and wrong ones that are one.
 
     Of several references a scorer may want all.
     """
     if not _keeps_own_scores(facts, result):
         return
-    own = ANSWER, result.place
-    entries = [one for one in facts.tally.habits.entries() if one[0][:2] == own]
     for is_right, unlike in ((True, {False, UNSHOWN}), (False, {True})):
         found = [
             (line, rows)
-            for (_, _, strain, answered, judged), rows, line in entries
+            for (strain, answered, judged), rows, line in answers.entries()
             if judged == is_right and answered in unlike and (is_right or int(strain) < STRAINS)
         ]
         if found:

@@ -163,7 +163,7 @@ _SUMMARISED: Final = (
     *("working_time", "turn_count", "message_limit", "time_limit", "token_limit"),
     *("token_limit_type", "token_limit_usage"),
 )
-"""What a summary repeats of a sample as it is."""
+"""Members of a sample that its summary repeats."""
 
 
 def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:

@@ -20,7 +20,7 @@ _MOST_UNNAMED: Final = 1_000
 """Most events of unnamed scores in a sample that are compared with its scores."""
 
 _UNCHANGED: Final = "UNCHANGED"
-"""What an edit has in place of a value that it leaves."""
+"""The text in an edit in place of a value that it keeps."""
 
 
 def _check_recorded(sample: SampleView) -> Iterator[Violation]:
@@ -56,14 +56,14 @@ def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
         else:
             is_other = any(not any(same(one, other) for other in known) for one in later)
         if sample.value.get("events") and (is_other or (values and not later)):
-            message = f"no event tells of an edit of the score of {name}"
+            message = f"no event records an edit of the score of {name}"
             yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
 
 
 def _are_recorded(
     sample: SampleView, told: Sequence[Mapping[str, Any]], history: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Tell whether the history of a score ends with the edits that events tell of."""
+    """Tell whether the history of a score ends with the edits that events record."""
     last = history[len(history) - len(told) :]
     return all(_is_edit(sample, *one) for one in zip(told, last, strict=True))
 
@@ -99,7 +99,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     if (named and not is_mixed) or (is_recent and sample.events("sample_init")):
         for name in scores:
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
-            yield INS216.violation(f"no event tells of the score of {name}", place, found=found)
+            yield INS216.violation(f"no event records the score of {name}", place, found=found)
     elif len(scores) <= len(events) <= _MOST_UNNAMED:
         told = [object_or_empty(one.get("score")) for one in events]
         for name, (first, *later) in scores.items():
@@ -111,7 +111,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 is_undeclared = sample.log is None or name not in sample.log.declared_scorers
                 is_later = is_undeclared and sample.is_before(RECORDED_SINCE)
                 yield INS216.violation(
-                    f"no event tells of this score of {name}",
+                    f"no event records this score of {name}",
                     sample.at("scores", name, *path, part),
                     expected=_part(sample, told[0], str(part)) if len(told) == 1 else None,
                     found=member(first, str(part)),

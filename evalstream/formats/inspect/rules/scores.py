@@ -44,7 +44,7 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 
 
 class DerivedScore(NamedTuple):
-    """What the answer of a sample says of one of its scores, as it was before edits.
+    """One of a sample's scores as its answer gives it, before edits.
 
     `path` leads to its value. `expected` is the value that the scorer gives, None if the sample
     does not determine it.

@@ -77,7 +77,7 @@ def _unrecorded_calls(
         if model not in called and any(
             is_count(one) and one for one in object_or_empty(numbers).values()
         ):
-            message = "no event tells of a call of this model, so that nothing shows its answers"
+            message = "no event records a call of this model, so that nothing shows its answers"
             place = sample.at("model_usage", model)
             yield INS217.violation(message, place, severity=Severity.WARNING)
 

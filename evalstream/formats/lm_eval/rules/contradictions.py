@@ -42,7 +42,7 @@ from evalstream.stats.claims.rounding import agrees
 
 _SEPARATOR: Final = "__"
 _FORBIDDEN: Final = re.compile(r"[\"<>:/|\\?*\[\]]+")
-"""What names of models lose in names of folders (`sanitize_model_name` in utils.py of lm_eval)."""
+"""Characters of model names that folder names lack (`sanitize_model_name` in utils.py of lm_eval)."""
 
 LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
 """Kinds of tasks that have no other metrics than those that they list."""
@@ -51,7 +51,7 @@ _CUSTOM: Final = "CUSTOM"
 """The source of a model that a call from Python gave as an object."""
 
 _PLAIN_NAME: Final = re.compile(r"[^(<]+")
-"""What is no source or text of a function."""
+"""Texts that are no source or name of a function."""
 
 
 def find_contradictions(

@@ -118,9 +118,9 @@ def test_each_of_several_scorers_shows_its_own_answer_where_ids_name_them() -> N
     ):
         result["evaluation_result_id"] = f"{scorer}:accuracy"
     results = Aggregate(document).joinable
-    assert list_searching("inspect", results) == [0, 2]
+    assert list_searching("inspect", results) == {0, 2}
     assert search_mode("inspect", results) == 1
-    assert list_searching("inspect", [results[1]]) == []
+    assert list_searching("inspect", [results[1]]) == set()
 
 
 @each(("name", "library", "mode"), [
