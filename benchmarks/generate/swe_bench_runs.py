@@ -12,6 +12,7 @@ MODEL, RUN = "acme__acorn-7b", "bench"
 REPOSITORIES = ("acme__widgets", "acme__gears", "oak__shelf")
 FRAME = ("--- a/box.py", "+++ b/box.py", "@@ -1 +1 @@")
 OUTPUT = "PASSED tests/test_box.py::test_a_pen_is_in_the_box\n"
+START, END = (f"+ : '>>>>> {mark} Test Output'\n" for mark in ("Start", "End"))
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ def write_swe_bench_run(folder: Path, instances: int, seed: int) -> SweBenchRun:
         place = logs / name
         place.mkdir(parents=True)
         (place / "patch.diff").write_text(patch, encoding="utf-8")
-        (place / "test_output.txt").write_text(OUTPUT * dice.randrange(50, 150), encoding="utf-8")
+        output = "".join((START, OUTPUT * dice.randrange(50, 150), END))
+        (place / "test_output.txt").write_text(output, encoding="utf-8")
         report = {name: _outcome(is_resolved, dice.randrange(20, 120))}
         (place / "report.json").write_text(json.dumps(report, indent=4), encoding="utf-8")
     (folder / "preds.jsonl").write_text("".join(predictions), encoding="utf-8")

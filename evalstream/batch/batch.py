@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.packing import StoredResult
-from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
 from evalstream.batch.plan import FolderPartition, RunPlan, Shard
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
@@ -32,6 +31,7 @@ from evalstream.rules.inputs import ES010
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import Ledger
+    from evalstream.batch.parts import PartFile, PartReporter
 
 NONE_GONE: Final = GoneRuns()
 
@@ -92,6 +92,9 @@ def check_many(
         if part is None or own_shard is None:
             report_cross_run(cross_run_index, results, options, show, end_run)
         else:
+            # It loads msgspec, which takes longer than a small batch.
+            from evalstream.batch.parts import PartTrailer
+
             partial = bool(unreached) or STOPPING.raised is not None
             part.links(cross_run_index.parts())
             settings = verdict_options(options)

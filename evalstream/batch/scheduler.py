@@ -22,7 +22,7 @@ from evalstream.batch.packing import (
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore, RunResult
 from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
-from evalstream.executors.base import SERIAL, Backend
+from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
 from evalstream.model.options import Options
@@ -74,27 +74,44 @@ class BatchScheduler:
         with Progress(shown=progress) as self._progress:
             self._progress.begin("runs", self._plan.total)
             try:
-                backend = self._backend()
-                if backend.parallelism > 1 or self._options.executor == "dask":
-                    self._check_by_workers(backend)
+                if self._options.executor == "dask" or self._jobs > 1:
+                    self._check_by_workers()
                 else:
                     for planned in self._without_entry(self._plan.in_order()):
                         self._check_here(planned)
             except ExecutorLost as error:
                 self._note_loss(str(error))
 
-    def _check_by_workers(self, backend: Backend) -> None:
+    @property
+    def _jobs(self) -> int:
+        options = self._options
+        return 1 if options.executor == "serial" else options.jobs or usable_cores()
+
+    def _check_by_workers(self) -> None:
+        """Check bundles of small runs in workers, and others here.
+
+        Raises UsageError and MissingExtra, and ExecutorLost where the executor has no workers.
+        """
+        backend: Backend | None = None
         runs = self._with_data(self._without_entry(self._plan.by_size()))
         check, most, worth = None, WORTH_A_POOL_BYTES - 1, WORTH_WORKERS
         if self._options.executor == "dask":
             # Other checks need no wire.
             from evalstream.batch.wire import remote_check
+            from evalstream.executors.dask import backend as dask
 
+            place = self._options.dask_address, self._options.dask_scheduler_file
+            insecure = self._options.dask_insecure
+            backend = dask.backend(*place, workers=self._jobs, insecure=insecure)
             check, worth = remote_check(self._options), 1
             most = MOST_LINKED_BYTES if self._options.links else sys.maxsize
         work = bundle_small_runs(runs, lambda one: not one.is_stream and one.size <= most, worth)
         for are_bundles, group in groupby(work, lambda item: isinstance(item, RunBundle)):
             if are_bundles:
+                if backend is None:
+                    from evalstream.executors import pool
+
+                    backend = pool.backend(self._jobs)
                 bundles = (bundle for bundle in group if isinstance(bundle, RunBundle))
                 for checked in check_bundles(bundles, self._options, backend, check):
                     for item in checked:
@@ -103,24 +120,6 @@ class BatchScheduler:
             for one_run in group:
                 if isinstance(one_run, PlannedRun):
                     self._check_here(one_run)
-
-    def _backend(self) -> Backend:
-        """Choose the executor.
-
-        Raises UsageError and MissingExtra, and ExecutorLost where it has no workers.
-        """
-        options = self._options
-        jobs = options.jobs or usable_cores()
-        if options.executor == "serial":
-            return SERIAL
-        if options.executor == "dask":
-            from evalstream.executors.dask import backend as dask
-
-            place = options.dask_address, options.dask_scheduler_file
-            return dask.backend(*place, workers=jobs, insecure=options.dask_insecure)
-        from evalstream.executors import pool
-
-        return pool.backend(jobs)
 
     def _with_data(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs; inputs without one need no worker, and are reported here."""

@@ -379,13 +379,21 @@ class LogLinks:
         if words:
             self.links.append(self._run, words)
 
+    def add_docs(self, doc_ids: Sequence[int], digests: Sequence[int]) -> None:
+        """Add samples with numbers for ids, and for their inputs; 0 is an unknown input."""
+        if self._run is None or not doc_ids:
+            return
+        words = array("Q", bytes(ROW_BYTES * len(doc_ids)))
+        words[::WORDS] = array("Q", map(xxh64_intdigest, map(b"%d".__mod__, doc_ids)))
+        if self._has_data:
+            known = (xxh64_intdigest(b"[%d]" % one) if one else NO_INPUT_HASH for one in digests)
+            words[1::WORDS] = array("Q", known)
+        self.links.append(self._run, words)
+
     def add_answer(self, *answer: Any) -> None:
         """Add an answer: JSON values that no other model would give for this sample."""
         self.links.append(self._answers, array("Q", (_digest(*answer), ANSWER, 0, 0)))
 
 
 def _digest(*values: Any) -> int:
-    first = values[0]
-    # Most are single numbers, which are written at once.
-    is_number = len(values) == 1 and first.__class__ is int
-    return xxh64_intdigest(b"[%d]" % first if is_number else json.canonical(values))
+    return xxh64_intdigest(json.canonical(values))

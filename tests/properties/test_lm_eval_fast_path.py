@@ -27,7 +27,7 @@ needs_scanner = pytest.mark.skipif(
 )
 
 OPTIONS = Options()
-CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS))
+CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), answer_step=2)
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["\n", '"', "\\", "\t\b\f\r", "\x00\x1f\x7f", "é\u2028😀", "a/b", "\ud800", "0" * 64]
@@ -148,7 +148,8 @@ def amounts(result: BlockResult) -> Any:
     }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
     counts += totals.lacking, totals.unfollowed, len(totals.parts)
-    return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
+    found = totals.task_hash(), totals.rerun(), totals.first_repeat()
+    return filters, counts, found, totals.answers
 
 
 def sealed(row: dict[str, Any]) -> bytes:
@@ -237,7 +238,7 @@ def choice_lines(draw: st.DrawFn) -> bytes:
         resps[-1] = draw(st.sampled_from([[], [["-1", "True"]], [["-3", "True"]] * 2]))
     prompts = ["Q"] * len(choices)
     if draw(st.integers(0, 9)) == 0:
-        prompts[-1] = "R"
+        prompts[-1] = draw(st.sampled_from(["R", 'Q"', "Qs", ""]))
     return sealed(
         {
             "doc_id": draw(st.integers(0, 6)),
@@ -291,7 +292,7 @@ def planned(
     """Return the context of rows whose scores are known; `gold` is the target without a member."""
     named = tuple((metric, "{}") for metric in metrics)
     plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold=gold, is_gold_text=True)
-    return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
+    return LogContext(OPTIONS, CONTEXT.selection, plan=plan, answer_step=2)
 
 
 @needs_scanner
@@ -311,6 +312,36 @@ def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> No
 @settings(max_examples=examples(300))
 def test_both_paths_judge_answers_alike(block: list[bytes], gold: str) -> None:
     check_both_paths(b"".join(block), planned("generate_until", "exact_match", gold=gold))
+
+
+@st.composite
+def likelihood_lines(draw: st.DrawFn) -> bytes:
+    """Return the line of a row with one likelihood, whose scores may be right."""
+    given = draw(LIKELIHOODS.filter(lambda one: one != "nan"))  # a finding with NaN equals no other
+    flag = draw(st.sampled_from(["True", "False", "x"]))
+    answers = [[given, flag]] * draw(st.sampled_from([1, 1, 1, 0, 2]))
+    right = float(given) if given not in {"-inf", "x"} else 0.0
+    return sealed(
+        {
+            "doc_id": draw(st.integers(0, 6)),
+            "doc": {},
+            "target": "a",
+            "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": " a"}},
+            "resps": draw(st.sampled_from([[answers], [answers], [answers, answers], []])),
+            "filtered_resps": answers,
+            "filter": draw(st.sampled_from(["none", "none", "other"])),
+            "metrics": ["perplexity", "acc"],
+            "perplexity": draw(st.sampled_from([right, right, right * (1 + 1e-9), None, -2])),
+            "acc": draw(SCORES | st.just(float(flag == "True"))),
+        }
+    )
+
+
+@needs_scanner
+@given(block=st.lists(likelihood_lines(), min_size=1, max_size=6))
+@settings(max_examples=examples(300))
+def test_both_paths_judge_likelihoods_alike(block: list[bytes]) -> None:
+    check_both_paths(b"".join(block), planned("loglikelihood", "perplexity", "acc"))
 
 
 def check_both_paths(data: bytes, context: LogContext) -> None:
@@ -587,6 +618,18 @@ def test_right_scores_are_taken() -> None:
     assert scanner.take(0, 1) == 1
     scanner.start(sealed({**choices, "doc": {"gold": 1}, "acc": 1.0}), 1 << 20, how)
     assert scanner.take(0, 1) == 0
+
+
+@needs_scanner
+def test_right_likelihoods_are_taken() -> None:
+    row = {**ORDINARY, "metrics": ["acc", "perplexity"], "acc": 0, "perplexity": -0.5}
+    context = planned("loglikelihood", "perplexity", "acc")
+    monkey = patch.object(row_engine.SampleChecker, "violations", side_effect=AssertionError)
+    with monkey, patch.object(row_engine, "WORTH_BYTES", 0):
+        found = checked(sealed(row) * 9, fast=True, context=context)
+    derived = {name: one.derived for name, one in found.own.filters["none"].metrics.items()}
+    assert derived == {"perplexity": 9, "acc": 9}
+    check_both_paths(sealed(row) + sealed({**row, "acc": 1}) + sealed(row), context)
 
 
 @needs_scanner

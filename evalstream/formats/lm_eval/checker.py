@@ -285,8 +285,8 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     links = LogLinks(results.document.get("date"), task, results.model or "", _data(results, task))
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
     ids = filters[0].ids if filters else ()
-    docs = facts.totals.iterate_docs(ids)
-    links.add_samples((str(doc_id), digest) for doc_id, digest in docs)
+    for doc_ids, digested in facts.totals.docs.select(ids):
+        links.add_docs(doc_ids, digested)
     kind = text_or_none(results.config(task).get("output_type"))
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")

@@ -1,8 +1,15 @@
-"""The doc_ids of the rows of one filter: a set in little memory, and the first that repeats."""
+"""The doc_ids of the rows of one filter: a set in little memory, and the first that repeats.
+
+Also what the docs are, as digests by their ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import gt
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
@@ -21,12 +28,6 @@ class IdRun(NamedTuple):
     rows: int
     line: int
     step: int
-
-    def lines_of_multiples(self, number: int) -> range:
-        """Return the lines, counted from 0, of the ids that are multiples of a number."""
-        skipped = -self.first % number
-        start = self.line - 1 + self.step * skipped
-        return range(start, self.line - 1 + self.step * self.rows, self.step * number)
 
 
 class IdRuns:
@@ -118,6 +119,35 @@ class DocIds:
         while self._chunks.get(chunk, 0) == _FULL:
             chunk += 1
         return chunk * CHUNK + _lowest(~self._chunks.get(chunk, 0))
+
+
+class DocDigests:
+    """64 bits of the digests of docs by doc_id, in 16 bytes for each; the last of an id counts."""
+
+    def __init__(self) -> None:
+        self._ids, self._digests = array("Q"), array("Q")
+
+    def add(self, doc_ids: range, digests: array[int]) -> None:
+        """Add the digests of docs with consecutive ids."""
+        self._ids.extend(doc_ids)
+        self._digests.extend(digests)
+
+    def select(self, doc_ids: Iterable[int]) -> Iterator[tuple[array[int], array[int]]]:
+        """Iterate over rising ids and their digests in batches; 0 is one that is not known."""
+        if any(map(gt, self._ids, islice(self._ids, 1, None))):
+            order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
+            self._ids, self._digests = (
+                array("Q", map(one.__getitem__, order)) for one in (self._ids, self._digests)
+            )
+        left = iter(doc_ids)
+        while batch := array("Q", islice(left, CHUNK)):
+            known = slice(bisect_right(self._ids, batch[0]) - 1, bisect_right(self._ids, batch[-1]))
+            are_all = self._ids[known] == batch
+            yield batch, self._digests[known] if are_all else array("Q", map(self._find, batch))
+
+    def _find(self, doc_id: int) -> int:
+        place = bisect_right(self._ids, doc_id) - 1
+        return self._digests[place] if place >= 0 and self._ids[place] == doc_id else 0
 
 
 _FULL: Final = (1 << CHUNK) - 1

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import sys
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from binascii import hexlify
 from hashlib import sha256
-from itertools import chain, islice
-from operator import gt
-from typing import Final
+from typing import Any, Final
 
 from xxhash import xxh64_intdigest
 
-from evalstream.engine.log_reading import parse_plain
-from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
+from evalstream.formats.lm_eval.doc_ids import DocDigests, DocIds, IdRuns
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.parsing.json import canonical
-from evalstream.parsing.lazy_regex import LazyPattern
 
 DIGEST_BYTES: Final = 32
 DIGESTS_BYTES: Final = 3 * DIGEST_BYTES
@@ -105,36 +100,16 @@ class RowsTally(DataClass):
             found = self.filters[name] = FilterRows(self.ordered)
         return found
 
+    def note_answers(self, doc_id: int, answers: list[Any]) -> None:
+        """Note a digest of the answers of a doc."""
+        self.answers[doc_id] = xxh64_intdigest(canonical(answers))
+
     def part(self, doc_id: int) -> FilterRows:
         """Return the part that a row without a filter is in: a new one where doc_ids begin anew."""
         is_new = not self.parts or self.parts[-1].ids.last >= doc_id
         if is_new and len(self.parts) < MOST_FILTERS:
             self.parts.append(FilterRows(self.ordered))
         return self.parts[-1]
-
-
-def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
-    """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
-
-    Rows begin with the number of their doc, as the harness writes them.
-    """
-    starts = [0]
-    while stop := data.find(b"\n", starts[-1]) + 1:
-        starts.append(stop)
-    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
-    places: Iterable[int] = range(len(starts))
-    if not tally.unkeyed and all(run.step > 0 for run in runs):
-        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
-    for number in places:
-        start = starts[number]
-        begin = _DOC_ID.match(data, start)
-        stop = starts[number + 1] if number + 1 < len(starts) else len(data)
-        row = None if begin is None or int(begin[1]) % step else parse_plain(data[start:stop])
-        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
-            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
-
-
-_DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
 
 
 class FilterTotals:
@@ -176,12 +151,12 @@ class Rerun(NamedTuple):
 class LogTotals:
     """The totals of the rows of a whole file, block by block in their order.
 
-    `task_hash` is None where rows lack digests. `docs` has each doc_id of the first filter with 64
-    bits of its doc's digest, if that was asked for.
+    `task_hash` is None where rows lack digests. `docs` has the docs of the first filter, if
+    that was asked for.
     """
 
     def __init__(self, *, has_docs: bool = False) -> None:
-        self.docs = array("Q") if has_docs else None
+        self.docs, self._has_docs = DocDigests(), has_docs
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.lacking = self.unfollowed = 0
         self.filters: dict[str, FilterTotals] = {}
@@ -203,7 +178,7 @@ class LogTotals:
         self.lacking += block.lacking
         self.unkeyed += block.unkeyed
         self.unfollowed += block.unfollowed
-        self._digest.update(block.digests.hex().encode())
+        self._digest.update(hexlify(block.digests))
         if len(self.answers) < MOST_ANSWERS:
             self.answers |= block.answers
         for name, rows in block.filters.items():
@@ -220,34 +195,15 @@ class LogTotals:
     def keep_docs(self, block: RowsTally, lines: int) -> None:
         """Keep the digests of docs of a merged block, if each of its lines is a row with them."""
         rows = block.filters.get(next(iter(self.filters), ""))
-        if self.docs is None or rows is None or block.undigested or lines != block.rows:
+        if not self._has_docs or rows is None or block.undigested or lines != block.rows:
             return
         words = array("Q", block.digests)
         if sys.byteorder == "little":
             words.byteswap()
         for first, count, line, step in rows.ids.runs:
-            pairs = array("Q", bytes(2 * count * words.itemsize))
-            pairs[::2] = array("Q", range(first, first + count))
             place, stride = (line - 1) * _DIGESTS_WORDS, max(step, 1) * _DIGESTS_WORDS
-            pairs[1::2] = words[place : place + count * stride : stride]
-            self.docs.extend(pairs)
-
-    def iterate_docs(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, int | None]]:
-        """Iterate over doc_ids with the digests of their docs, None for one that was not kept.
-
-        A dictionary of all docs would take five times the memory.
-        """
-        words = self.docs or array("Q")
-        numbers, digests = words[::2], words[1::2]
-        if any(map(gt, numbers, islice(numbers, 1, None))):
-            order = sorted(range(len(numbers)), key=numbers.__getitem__)
-            numbers, digests = (
-                array("Q", map(one.__getitem__, order)) for one in (numbers, digests)
-            )
-        for doc_id in doc_ids:
-            place = bisect_right(numbers, doc_id) - 1
-            is_kept = place >= 0 and numbers[place] == doc_id
-            yield doc_id, digests[place] if is_kept else None
+            digests = words[place : place + count * stride : stride]
+            self.docs.add(range(first, first + count), digests)
 
     @property
     def repeats(self) -> int:

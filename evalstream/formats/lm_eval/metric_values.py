@@ -68,7 +68,7 @@ class MetricValues:
 
     def add_numbers(self, numbers: list[float]) -> None:
         """Add the numbers of some rows, in their order."""
-        self.counts.update(Counter(numbers))
+        self.counts.update(numbers)
         if len(self.counts) > MOST_VALUES:
             self.settle()
         if self.is_ordered:

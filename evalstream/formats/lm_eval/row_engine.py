@@ -15,12 +15,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import (
-    LogTotals,
-    RowsTally,
-    common_filters,
-    iterate_answer_digests,
-)
+from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
 from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
@@ -34,7 +29,13 @@ from evalstream.formats.lm_eval.rules.rows import (
     row_scores,
     row_structure,
 )
-from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
+from evalstream.formats.lm_eval.scoring_plan import (
+    CHOICE,
+    GENERATE,
+    LIKELIHOOD,
+    TAKE_FIRST,
+    ScoringPlan,
+)
 from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import NamedTuple, field
@@ -90,7 +91,7 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     is_plain = set(filters.values()) == {TAKE_FIRST} and not has_options
     # Python compares what follows from a few members alone.
     has_answers = not (is_plain and metrics.keys() <= names)
-    is_short = plan.output_type == GENERATE or not metrics
+    is_short = plan.output_type in {GENERATE, LIKELIHOOD} or not metrics
     if not filters or plan.is_numbered or (has_answers and not is_short):
         return None
     scoring = Scoring.UNSCORED if has_answers else scoring if metrics else Scoring.FILTERED
@@ -132,14 +133,11 @@ class LogEngine(RecordEngine):
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        plan, step = self._log.plan, self._log.answer_step
+        plan = self._log.plan
         record = SampleChecker(self._log, open_scanner(self._log.options, lines, plan))
         # Blocks may be checked at once by one checker.
         result = super(LogEngine, LogEngine(self._log, record)).run(lines)
-        tally = record.tally()
-        if step:
-            tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
-        return result._replace(own=tally)
+        return result._replace(own=record.tally())
 
     def is_native(self, sample: bytes) -> bool:
         """Tell whether the scanner takes most rows of a sample, and compares all that they say."""
@@ -180,7 +178,7 @@ class SampleChecker:
         self._plan = context.plan
         self._tally = RowsTally(ordered=context.plan.ordered)
         self._digests = bytearray()
-        self._request = context.options.samples
+        self._request, self._step = context.options.samples, context.answer_step
         self._has_answers = scanner is not None and scanner.how.has_answers
         self._most = MOST_ROWS
         self._derived: Counter[tuple[str | None, str]] = Counter()
@@ -225,11 +223,11 @@ class SampleChecker:
 
     def _count_sound(self, scanner: SampleScanner) -> int:
         """Count the rows before the first whose answers give a violation; note what they give."""
-        number, answers = 0, scanner.answers()
+        number = 0
         for run in scanner.runs():
             name, names = _name(scanner.filter(run.filter)), _names(scanner.metrics(run.metrics))
             values = iter(scanner.values(run.value, run.value + run.rows * len(names)))
-            for target, resps, filtered in islice(answers, run.rows):
+            for target, resps, filtered in scanner.answers(number, number + run.rows):
                 row = {
                     "filter": name,
                     "metrics": names,
@@ -259,7 +257,8 @@ class SampleChecker:
 
     def _note_answers(self, judged: AnswersCheck, name: str | None) -> None:
         self._tally.unfollowed += not judged.is_followed
-        self._derived.update((name, metric) for metric in judged.derived)
+        for metric in judged.derived:
+            self._derived[name, metric] += 1
 
     def _add_runs(self, scanner: SampleScanner) -> None:
         """Add runs to the tally; values of runs that are alike are added together."""
@@ -275,6 +274,9 @@ class SampleChecker:
                 rows.ids.runs.append(IdRun(run.doc_id, run.rows, run.line, 1))
                 if self._plan.has_contents:
                     rows.contents += sum(scanner.contents(place, place + run.rows))
+            for row in range(-run.doc_id % self._step, run.rows, self._step) if self._step else ():
+                (answered,) = scanner.answers(place + row, place + row + 1)
+                tally.note_answers(run.doc_id + row, fast_known(answered.resps))
             place += run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:
@@ -333,6 +335,8 @@ class SampleChecker:
         if rows is None or key.doc_id is None:
             tally.unkeyed += 1
             return
+        if self._step and not key.doc_id % self._step and isinstance(row.get("resps"), list):
+            tally.note_answers(key.doc_id, row["resps"])
         parts = [] if key.filter else [tally.part(key.doc_id)]
         contents = 0
         if self._plan.has_contents:

@@ -301,11 +301,13 @@ def _matcher(options: str) -> Any:
     if isinstance(patterns, str) or not all(isinstance(one, str) for one in patterns):
         return lambda _answer, _targets: None
 
+    compiled = [(pattern, re.compile(pattern)) for pattern in patterns]
+
     def reduce(text: str) -> str | None:
-        for pattern in patterns:
+        for pattern, ignored in compiled:
             if not is_bounded(pattern, text):
                 return None
-            text = re.sub(pattern, "", text)
+            text = ignored.sub("", text)
         if given.get("ignore_case"):
             text = text.lower()
         if given.get("ignore_punctuation"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -267,11 +267,10 @@ def find_logged(path: str, one: str) -> str | None:
 
 
 OUTPUT: Final = "test_output.txt"
-_MARK: Final = b">>>>> "
-_START: Final = b">>>>> Start Test Output"
-_END: Final = b">>>>> End Test Output"
+_MARK: Final = LazyPattern(rb">>>>> (?:Start|End) Test Output.*")
 _MOST_BYTES: Final = 1 << 16
 """Most bytes of a line; the rest of a longer one says nothing."""
+_READ_BYTES: Final = 1 << 16
 
 
 _FAILED: Final = LazyPattern(
@@ -285,12 +284,18 @@ _FAILED: Final = LazyPattern(
 These are the runners of which the harness reads status and name from one line (swebench 5.0.2,
 harness/log_parsers).
 """
+_SIGNS_OF_FAILED: Final = (b"FAIL", b"ERROR", b"not ok", b"\xe2\x9c\x95", b"\xc3\x97", b" E", b" F")
+"""Each line that calls a test failed has one of these."""
 
 _PASSED: Final = LazyPattern(
     rb"(?:PASSED|XFAIL|SKIPPED)\s+((\S+).*?)(?: - .*)?$"
     rb"|\s*+(?:ok \d+ (.+)|--- (?:PASS|SKIP): (.+) \([^()]*\)|(test\s+(\S+))\s+\.\.\.\s+ok"
     rb"|\[PASSED\]\s(.+)|(?:\xe2\x9c\x93|\xe2\x97\x8b|\xe2\x86\x93)\s(.+?)(?:\s\(?\d+\s*m?s\)?)?"
     rb"|(test_\S+)(?: .*)? ok|(.+) \.\.\. (?:ok|OK| OK))$"
+)
+_SIGNS_OF_PASSED: Final = (
+    *(b"PASS", b"XFAIL", b"SKIP", b"ok", b"OK"),
+    *(b"\xe2\x9c\x93", b"\xe2\x97\x8b", b"\xe2\x86\x93"),
 )
 
 
@@ -299,29 +304,54 @@ def find_failed(path: str, names: Collection[str]) -> list[str]:
 
     A test that both passed and failed is left out.
     """
-    found = _iterate_names(path, _FAILED)
+    found = _iterate_names(path, _FAILED, _SIGNS_OF_FAILED)
     first = next(found, None)
     if first is None:
         return []
     named = {name.encode(errors="replace"): name for name in names}
     failed = {key for key in chain((first,), found) if key in named}
     if failed:
-        failed.difference_update(_iterate_names(path, _PASSED))
+        failed.difference_update(_iterate_names(path, _PASSED, _SIGNS_OF_PASSED))
     return [name for key, name in named.items() if key in failed]
 
 
-def _iterate_names(path: str, line: LazyPattern[bytes]) -> Iterator[bytes]:
-    """Iterate over the tests that lines of one form name between the marks of the harness.
+def _iterate_names(path: str, line: LazyPattern[bytes], signs: Sequence[bytes]) -> Iterator[bytes]:
+    """Iterate over the tests that lines of one form name, all of which have one of some signs."""
+    for text in _iterate_output(path):
+        for sign in signs:
+            at = text.find(sign) if sign[-1:] in text else -1
+            while at >= 0:
+                start, stop = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
+                stop = len(text) if stop < 0 else stop
+                found = line.match(text[start : min(stop, start + _MOST_BYTES)].rstrip())
+                yield from filter(None, found.groups() if found else ())
+                at = text.find(sign, stop)
+
+
+def _iterate_output(path: str) -> Iterator[bytes]:
+    """Iterate over the lines between the marks of the harness, about a mebibyte at a time.
 
     Since 3.0.5 the harness reads no more than what the first marks enclose (`get_logs_eval`).
     """
-    is_output, is_begun = False, False
-    with open(path, "rb") as file:
-        for piece in iter(partial(file.readline, _MOST_BYTES), b""):
-            is_rest, is_begun = is_begun, piece[-1:] != b"\n"
-            if _MARK in piece and (_START in piece or _END in piece):
-                if is_output:
-                    return
-                is_output = _START in piece
-            elif is_output and not is_rest and (found := line.match(piece.rstrip())):
-                yield from filter(None, found.groups())
+    is_output = False
+    for text in _iterate_lines(path):
+        start = 0
+        for mark in _MARK.finditer(text):
+            if is_output:
+                yield text[start : text.rfind(b"\n", start, mark.start()) + 1]
+                return
+            is_output, start = b">>>>> Start" in mark[0], mark.end()
+        if is_output:
+            yield text[start:]
+
+
+def _iterate_lines(path: str) -> Iterator[bytes]:
+    """Iterate over whole lines of a file; of a line that is far too long the beginning is kept."""
+    rest = b""
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_READ_BYTES):
+            text = rest + piece
+            stop = text.rfind(b"\n") + 1
+            yield text[:stop]
+            rest = text[stop:] if len(text) - stop < _READ_BYTES else text[stop:][:_MOST_BYTES]
+    yield rest

@@ -1,229 +1,14 @@
 #include "lm_eval.h"
 
 #include "canonical.h"
+#include "lm_row.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
-    MOST_METRICS = 32, /* of a row */
     MOST_DEPTH = 64,
-    HEX_DIGITS = 64,
+    DIGEST_BYTES = LM_DIGESTS / 3,
 };
-
-/* The members of a row, beside its metrics; from DOC to RESPS the rows of a doc have the same. */
-enum member {
-    DOC_ID, DOC, TARGET, ARGUMENTS, RESPS, FILTERED, FILTER, METRICS, DOC_HASH, PROMPT_HASH,
-    TARGET_HASH, MEMBERS
-};
-
-static const char *const names[MEMBERS] = {
-    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
-    "doc_hash", "prompt_hash", "target_hash",
-};
-
-struct lm_row {
-    uint64_t seen; /* members, as bits */
-    uint64_t doc_id;
-    const byte *starts[FILTERED + 1], *stops[FILTERED + 1]; /* of its first members */
-    struct span target, prompt, filter, metrics, hashes[3];
-    bool has_prompt;
-    struct span keys[MOST_METRICS];
-    double values[MOST_METRICS];
-    size_t metric_count;
-    struct span gold; /* the value of the doc that is its target, as it is written */
-    size_t doc_size; /* its text is at the start of the scan's texts */
-    struct lm_answers answers;
-};
-
-struct reader {
-    struct cursor cursor;
-    enum lm_scoring scoring;
-    struct texts *texts; /* the text of the doc, as it is written */
-    struct span gold_name;
-};
-
-static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
-
-/* Note the member of a doc that is its target, as it is written. Return NULL for a doc that may not
-   be read. */
-static const byte *note_gold(const struct reader *reader, const byte *at, struct span *gold) {
-    struct span name;
-    bool ended = *at != '{';
-    at = ended ? at : begin_items(&reader->cursor, at, '}', &ended);
-    while (at && !ended) {
-        const byte *const start = read_name(&reader->cursor, at, &name);
-        at = start ? skip_value(&reader->cursor, start, 1) : NULL;
-        if (at && same(&name, &reader->gold_name))
-            *gold = (struct span){.start = start, .length = (size_t)(at - start)};
-        at = next_item(&reader->cursor, at, '}', &ended);
-    }
-    return at;
-}
-
-static const byte *read_text(const struct reader *reader, const byte *at, struct span *span) {
-    return *at == '"' ? read_string(at + 1, reader->cursor.end, span) : NULL;
-}
-
-/* Tell whether a member has a name that ends in its place among the others. */
-static bool is_numbered(const struct span *key, const char *name, size_t place) {
-    char text[32];
-    if (place > 9)
-        return snprintf(text, sizeof text, "%s%zu", name, place) > 0 && is(key, text);
-    const size_t length = strlen(name);
-    return key->length == length + 1 && !memcmp(key->start, name, length) &&
-           key->start[length] == '0' + (byte)place;
-}
-
-/* Read a request: an object of numbered arguments, of which the first is the prompt. */
-static const byte *read_request(
-    const struct reader *reader, const byte *at, struct span *prompt, struct span *choice
-) {
-    struct keys keys;
-    bool ended;
-    size_t place = 0;
-    keys.count = 0;
-    prompt->start = choice->start = NULL;
-    if (*at != '{')
-        return NULL;
-    at = begin_items(&reader->cursor, at, '}', &ended);
-    while (at && !ended) {
-        at = read_key(&reader->cursor, at, &keys);
-        if (!at || !is_numbered(last_key(&keys), "arg_", place))
-            return NULL;
-        if (place == 0)
-            at = read_text(reader, at, prompt);
-        else if (reader->scoring == LM_CHOICES && place == 1)
-            at = read_text(reader, at, choice);
-        else
-            at = skip_value(&reader->cursor, at, 3);
-        place++;
-        at = next_item(&reader->cursor, at, '}', &ended);
-    }
-    return at;
-}
-
-/* Read a request of several. */
-static const byte *read_choice(
-    const struct reader *reader, const byte *at, struct lm_answers *answers
-) {
-    const size_t place = answers->request_count++;
-    if (place == MOST_LM_CHOICES)
-        return NULL;
-    at = read_request(reader, at, &answers->prompts[place], &answers->choices[place]);
-    return at && answers->prompts[place].start && answers->choices[place].start ? at : NULL;
-}
-
-static const byte *read_arguments(const struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span other, unused;
-    struct keys keys;
-    bool ended;
-    size_t place = 0;
-    keys.count = 0;
-    if (*at != '{')
-        return NULL;
-    at = begin_items(&reader->cursor, at, '}', &ended);
-    while (at && !ended) {
-        at = read_key(&reader->cursor, at, &keys);
-        if (!at || !is_numbered(last_key(&keys), "gen_args_", place))
-            return NULL;
-        if (reader->scoring == LM_CHOICES) {
-            at = read_choice(reader, at, &row->answers);
-            row->prompt = row->answers.prompts[0];
-            row->has_prompt = true;
-        } else {
-            at = read_request(reader, at, place ? &other : &row->prompt, &unused);
-            row->has_prompt = row->prompt.start;
-        }
-        place++;
-        at = next_item(&reader->cursor, at, '}', &ended);
-    }
-    return at;
-}
-
-/* Read the names of the metrics into a span of what is between the brackets. */
-static const byte *read_metrics(const struct reader *reader, const byte *at, struct lm_row *row) {
-    const byte *const stop = *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
-    if (stop)
-        row->metrics = (struct span){.start = at + 1, .length = (size_t)(stop - at - 2)};
-    return stop;
-}
-
-static const byte *read_doc_id(const byte *at, struct lm_row *row) {
-    struct number number;
-    const byte *const stop = *at == '-' ? NULL : read_number(at, &number);
-    if (!stop || !number.whole || !number.exact)
-        return NULL;
-    row->doc_id = (uint64_t)number.value;
-    return stop;
-}
-
-static const byte *read_metric(const struct reader *reader, const byte *at, double *value) {
-    if (is_number_at(at)) {
-        struct number number;
-        const byte *const stop = read_number(at, &number);
-        *value = stop ? number.value : NAN;
-        return !stop || (number.whole && !number.exact) ? NULL : stop;
-    }
-    if (*at == '"' || *at == '[')
-        return NULL; /* it may be a number as a text, or a pair */
-    if (*at == 't' || *at == 'f')
-        *value = *at == 't';
-    else
-        *value = NAN;
-    return skip_value(&reader->cursor, at, 1);
-}
-
-/* Note a metric that follows from the answers. */
-static void note_metric(const struct span *key, double value, struct lm_answers *answers) {
-    if (is(key, "acc")) {
-        answers->has_acc = true;
-        answers->acc = value;
-    } else if (is(key, "acc_norm")) {
-        answers->has_norm = true;
-        answers->norm = value;
-    } else if (is(key, "exact_match")) {
-        answers->has_match = true;
-        answers->match = value;
-    }
-}
-
-static int member_of(const struct span *key) {
-    for (int place = 0; place < MEMBERS; place++)
-        if (is(key, names[place]))
-            return place;
-    return MEMBERS;
-}
-
-static const byte *read_member(
-    const struct reader *reader, const byte *at, int member, struct lm_row *row
-) {
-    switch (member) {
-    case DOC_ID:
-        return read_doc_id(at, row);
-    case DOC:
-        if (reader->gold_name.length && !note_gold(reader, at, &row->gold))
-            return NULL;
-        at = write_value(&(struct writer){reader->cursor, reader->texts, true}, at, 0);
-        row->doc_size = reader->texts->size;
-        return reader->texts->full ? NULL : at;
-    case TARGET:
-        return read_text(reader, at, &row->target);
-    case ARGUMENTS:
-        return read_arguments(reader, at, row);
-    case RESPS:
-    case FILTERED:
-        *(member == RESPS ? &row->answers.resps : &row->answers.filtered) = at;
-        return *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
-    case FILTER:
-        return read_text(reader, at, &row->filter);
-    case METRICS:
-        return read_metrics(reader, at, row);
-    default:
-        return read_text(reader, at, &row->hashes[member - DOC_HASH]);
-    }
-}
 
 /* Tell whether the metrics that a row lists are its other members, in their order. */
 static bool lists_its_metrics(const struct lm_row *row) {
@@ -244,74 +29,38 @@ static bool lists_its_metrics(const struct lm_row *row) {
     return at == stop;
 }
 
-/* Read a metric of a row, whose name was read. */
-static const byte *add_metric(
-    const struct reader *reader, const byte *at, const struct span *key, struct lm_row *row
-) {
-    if (row->metric_count == MOST_METRICS)
-        return NULL;
-    for (size_t place = 0; place < row->metric_count; place++)
-        if (same(&row->keys[place], key))
-            return NULL;
-    row->keys[row->metric_count] = *key;
-    double *const value = &row->values[row->metric_count++];
-    at = read_metric(reader, at, value);
-    note_metric(key, *value, &row->answers);
-    return at;
-}
-
-/* Read the object of a row. Return what follows it, NULL for a row that is left. */
-static const byte *read_row(const struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span key;
-    bool ended;
-    if (*at != '{')
-        return NULL;
-    at = begin_items(&reader->cursor, at, '}', &ended);
-    while (at && !ended) {
-        at = read_name(&reader->cursor, at, &key);
-        const int member = at ? member_of(&key) : MEMBERS;
-        if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
-            return NULL;
-        row->seen |= UINT64_C(1) << member;
-        const byte *const start = at;
-        at = member < MEMBERS ? read_member(reader, at, member, row)
-                              : add_metric(reader, at, &key, row);
-        if (member <= FILTERED)
-            row->starts[member] = start, row->stops[member] = at;
-        at = next_item(&reader->cursor, at, '}', &ended);
-    }
-    return at;
-}
-
+/* Write the digest of a text for one of the hashes. Return whether it is the one that is declared. */
 static bool is_digest_of(
-    const struct hasher *hasher, const struct span *declared, const byte *text, size_t size
+    const struct hasher *hasher, struct lm_row *row, int hash, const byte *text, size_t size
 ) {
-    return declared->length == HEX_DIGITS && !declared->escaped &&
-           has_digest(hasher, text, size, declared->start);
+    const struct span *const declared = &row->hashes[hash];
+    return declared->length == 2 * DIGEST_BYTES && !declared->escaped &&
+           digest_bytes(hasher, text, size, row->digests[hash]) &&
+           is_digest(hasher, row->digests[hash], declared->start);
 }
 
-/* Tell whether a digest is that of a string, which is decoded behind what the texts hold. */
+/* Do so for a string, which is decoded behind what the texts hold. */
 static bool is_digest_of_text(
-    const struct hasher *hasher, struct texts *texts, const struct span *declared,
+    const struct hasher *hasher, struct texts *texts, struct lm_row *row, int hash,
     const struct span *text
 ) {
     if (!text->escaped)
-        return is_digest_of(hasher, declared, text->start, text->length);
+        return is_digest_of(hasher, row, hash, text->start, text->length);
     texts->size = 0;
     if (texts->capacity < text->length)
         return false;
     write_decoded(texts, text);
-    return !texts->full && is_digest_of(hasher, declared, texts->data, texts->size);
+    return !texts->full && is_digest_of(hasher, row, hash, texts->data, texts->size);
 }
 
-static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
+static bool is_sound(const struct hasher *hasher, struct texts *texts, struct lm_row *row) {
     const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
     return (row->seen & all) == all && row->has_prompt && row->filter.length &&
            !row->filter.escaped &&
            lists_its_metrics(row) &&
-           is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
-           is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
-           is_digest_of_text(hasher, texts, &row->hashes[2], &row->target);
+           is_digest_of(hasher, row, 0, texts->data, row->doc_size) &&
+           is_digest_of_text(hasher, texts, row, 1, &row->prompt) &&
+           is_digest_of_text(hasher, texts, row, 2, &row->target);
 }
 
 /* Tell whether the target is certainly the value of its doc, where that is a text or a number, or
@@ -376,15 +125,6 @@ static struct lm_name place_of(const struct lm_scan *scan, const struct lm_row *
     return (struct lm_name){(uint64_t)(start - scan->bytes), (uint64_t)(row->stops[member] - start)};
 }
 
-static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
-    byte *to = scan->digests + scan->row_count * LM_DIGESTS;
-    for (size_t hash = 0; hash < 3; hash++)
-        for (size_t place = 0; place < HEX_DIGITS; place += 2) {
-            const byte *const from = row->hashes[hash].start + place;
-            *to++ = (byte)(hex_digit(from[0]) << 4 | hex_digit(from[1]));
-        }
-}
-
 /* Add a row to the runs. Return whether there was room. */
 static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
     if (scan->row_count == scan->most_rows || scan->run_count == scan->most_runs ||
@@ -405,7 +145,11 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
         };
     memcpy(scan->values + scan->value_count, row->values, row->metric_count * sizeof(double));
     scan->value_count += row->metric_count;
-    write_digests_of(scan, row);
+    for (size_t hash = 0; hash < 3; hash++)
+        memcpy(
+            scan->digests + scan->row_count * LM_DIGESTS + hash * DIGEST_BYTES, row->digests[hash],
+            DIGEST_BYTES
+        );
     if (scan->places)
         scan->places[scan->row_count] = (struct lm_place){
             place_of(scan, row, TARGET), place_of(scan, row, RESPS), place_of(scan, row, FILTERED),
@@ -418,18 +162,11 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
 static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *at, const byte *end) {
     struct texts texts = {scan->texts, 0, scan->most_bytes, false};
     struct lm_row row;
-    const struct reader reader = {
+    const struct lm_reader reader = {
         {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
         {.start = scan->gold, .length = scan->gold_length},
     };
-    row.seen = 0;
-    row.metric_count = 0;
-    row.has_prompt = false;
-    row.doc_size = 0;
-    row.gold = reader.gold_name;
-    row.answers.request_count = 0;
-    row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
-    at = read_row(&reader, at, &row);
+    at = read_lm_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
     if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold, scan->gold))

@@ -10,7 +10,6 @@ from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
 from typing import Final
 
-from evalstream.model.block import Bytes
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.native.binding import Hasher, hasher, library
 
@@ -137,7 +136,7 @@ class SampleScanner:
         self._places = array("Q", bytes(8 * _PLACE_WORDS * MOST_ROWS))
         self._digests = ctypes.create_string_buffer(DIGESTS_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(MOST_TEXT_BYTES)
-        self._data: Bytes = b""
+        self._data = b""
         self.how = RowScoring()
         self._scan = _Scan()
 
@@ -165,7 +164,7 @@ class SampleScanner:
             known_filters=known,
             known_length=len(known),
             contents=self._contents.buffer_info()[0] if how.has_contents else None,
-            places=self._places.buffer_info()[0] if how.has_answers else None,
+            places=self._places.buffer_info()[0],
         )
 
     def take(self, start: int, line: int, most: int = MOST_ROWS) -> int:
@@ -196,11 +195,10 @@ class SampleScanner:
         """
         return self._contents[start:stop]
 
-    def answers(self) -> Iterator[RowAnswers]:
-        """Iterate over the members of the taken rows that the scanner does not compare."""
-        words = iter(self._places[: _PLACE_WORDS * self._scan.row_count])
-        places = (slice(start, start + length) for start, length in zip(words, words, strict=True))
-        parts = (bytes(self._data[place]) for place in places)
+    def answers(self, start: int, stop: int) -> Iterator[RowAnswers]:
+        """Iterate over what some of the taken rows were answered, and their targets."""
+        words = iter(self._places[_PLACE_WORDS * start : _PLACE_WORDS * stop])
+        parts = (self._data[at : at + size] for at, size in zip(words, words, strict=True))
         return map(RowAnswers, parts, parts, parts)
 
     def runs(self) -> Iterator[SampleRun]:
@@ -227,7 +225,7 @@ class SampleScanner:
         return self._text(self._scan.metrics[number])
 
     def _text(self, name: _Name) -> bytes:
-        return bytes(self._data[name.start : name.start + name.length])
+        return self._data[name.start : name.start + name.length]
 
 
 def sample_scanner() -> SampleScanner | None:

@@ -177,7 +177,10 @@ static bool gives_match(const struct lm_answers *row, const struct cursor *curso
     if (!row->has_match)
         return true;
     const byte *at = skip_spaces(row->filtered + 1);
-    if (*at != '"' || !(at = read_string(at + 1, cursor->end, &answer)) || *skip_spaces(at) != ']')
+    if (row->is_only)
+        answer = row->only;
+    else if (*at != '"' || !(at = read_string(at + 1, cursor->end, &answer)) ||
+             *skip_spaces(at) != ']')
         return false;
     const struct span *const target = &row->target;
     if (target->length && target->start[0] == '[')
@@ -194,7 +197,7 @@ bool gives_scores(
 ) {
     if (scoring == LM_UNSCORED)
         return true;
-    if (!takes_first(row->resps, row->filtered, cursor))
+    if (!row->is_only && !takes_first(row->resps, row->filtered, cursor))
         return false;
     if (scoring == LM_CHOICES)
         return gives_choices(row, delimiter, length, is_chat, cursor);

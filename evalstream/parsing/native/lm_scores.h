@@ -18,6 +18,8 @@ enum lm_scoring {
 /* The parts of a row that its scores follow from. */
 struct lm_answers {
     const byte *resps, *filtered; /* where the lists begin */
+    struct span only; /* the one answer, if it is a text; without a start otherwise */
+    bool is_only;     /* and the filter gives this answer */
     struct span target;
     struct span prompts[MOST_LM_CHOICES], choices[MOST_LM_CHOICES];
     size_t request_count;

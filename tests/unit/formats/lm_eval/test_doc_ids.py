@@ -1,11 +1,13 @@
 """The doc_ids of a filter are what a set of them would be."""
 
+from array import array
+
 import pytest
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.formats.lm_eval.doc_ids import CHUNK, DocIds, IdRun, IdRuns
+from evalstream.formats.lm_eval.doc_ids import CHUNK, DocDigests, DocIds, IdRuns
 
 PLACES = st.integers(0, 5) | st.integers(CHUNK - 3, CHUNK + 3) | st.integers(0, 3 * CHUNK)
 
@@ -55,9 +57,20 @@ def test_the_lowest_missing_id_is_found(
     assert ids_of(some).find_missing(ids_of(others)) == min(missing, default=None)
 
 
-@each("run", [IdRun(0, 9, 1, 1), IdRun(7, 20, 4, 2), IdRun(5, 1, 2, 1)])
-@pytest.mark.parametrize("number", [1, 3, 10])
-def test_a_run_knows_the_lines_of_multiples(run: IdRun, number: int) -> None:
-    ids = range(run.first, run.first + run.rows)
-    lines = [run.line - 1 + run.step * place for place, one in enumerate(ids) if one % number == 0]
-    assert list(run.lines_of_multiples(number)) == lines
+@each("kept", [[(0, 5), (1, 6), (7, 8)], [(7, 4), (1, 6), (7, 8), (0, 5)], [(1, 6), (1, 7)], []])
+@pytest.mark.parametrize("wanted", [[0, 1, 2, 7, 9], [0, 1], [1], [1, 7], []])
+def test_docs_have_the_last_digest_that_was_kept(
+    kept: list[tuple[int, int]], wanted: list[int]
+) -> None:
+    docs = DocDigests()
+    for doc_id, digest in kept:
+        docs.add(range(doc_id, doc_id + 1), array("Q", [digest]))
+    found = {key: one for batch in docs.select(wanted) for key, one in zip(*batch, strict=True)}
+    assert found == {**dict.fromkeys(wanted, 0), **{k: v for k, v in kept if k in wanted}}
+
+
+def test_digests_of_many_docs_come_in_their_order() -> None:
+    docs, count = DocDigests(), 2 * CHUNK + 3
+    docs.add(range(count), array("Q", range(1, count + 1)))
+    found = [digest for _, digests in docs.select(range(count)) for digest in digests]
+    assert found == list(range(1, count + 1))

@@ -907,6 +907,19 @@ def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
     assert (found.severity.label, found.found) == ("warning", "test_limit")
 
 
+@pytest.mark.parametrize("size", [1, 16, 40])
+def test_output_may_be_read_in_any_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalstream.formats.swe_bench.reader._READ_BYTES", size)
+    lines = (
+        f"FAILED test_new\n+ {START}ok 1 test_limit\nnot ok 1 test_limit\n--- FAIL: test_old (1s)\n"
+    )
+    write_output(107, f"{lines}+ {END}FAILED test_new\n")
+    success = ["test_limit", "test_old"]
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(success=success, failure=[]))
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.found, found.count) == ("test_old", 1)
+
+
 @each(
     "text",
     [
