@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import UNCERTAIN, BlockResult, LineStatus, LineViolations, TakenRows
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import facts, row_view
 from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_view import answer_digest, choices_digest, has_error
-from evalstream.formats.eee.rules import answers, habits
+from evalstream.formats.eee.rules import answers
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
@@ -318,10 +318,10 @@ class BlockPass:
                 # Few runs are of such a scorer.
                 from evalstream.formats.eee.rules.searched_answers import shows_no_reference
 
-                answered = habits.UNSHOWN if shows_no_reference(row, mode) else None
+                answered = facts.UNSHOWN if shows_no_reference(row, mode) else None
             if answered is not None:
-                strain = habits.STRAINS * answers.has_several_references(row) + group.strain
-                habit = habits.ANSWER, group.place, strain, answered, is_right
+                strain = facts.STRAINS * answers.has_several_references(row) + group.strain
+                habit = facts.ANSWER, group.place, strain, answered, is_right
                 self._tally.habits.add(habit, entry.number)
 
     def _identify(self, entry: _Entry) -> None:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.result import BlockFindings, SketchedFindings
-from evalstream.formats.eee import versions
+from evalstream.formats.eee import facts, versions
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroups
-from evalstream.formats.eee.rules import habits, sample_hash
+from evalstream.formats.eee.rules import sample_hash
 from evalstream.formats.eee.rules.attribution import ES303, has_source
 from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410, is_comparable
@@ -68,9 +68,9 @@ class ExactPath:
         """Properties that rows of a file usually share, by name."""
         enabled = self.context.enabled_codes
         known = (
-            (ES320.code in enabled, habits.PROMPT, asks_question),
-            (ES303.code in enabled, habits.SOURCE, has_source),
-            (self.compares_log, habits.LOG, is_comparable),
+            (ES320.code in enabled, facts.PROMPT, asks_question),
+            (ES303.code in enabled, facts.SOURCE, has_source),
+            (self.compares_log, facts.LOG, is_comparable),
         )
         return [(name, keeps) for is_wanted, name, keeps in known if is_wanted]
 

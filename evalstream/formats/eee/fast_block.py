@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
+from evalstream.formats.eee.facts import ANSWER, LOG, PROMPT, SOURCE, STRAINS, UNSHOWN
 from evalstream.formats.eee.fast_path import ScanPlan
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.row_view import answer_digest
 from evalstream.formats.eee.rules.answers import judgement
 from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE, NO_ANSWER
-from evalstream.formats.eee.rules.habits import ANSWER, LOG, PROMPT, SOURCE, STRAINS, UNSHOWN
 from evalstream.formats.eee.rules.row import NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG

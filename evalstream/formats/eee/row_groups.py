@@ -11,7 +11,7 @@ import xxhash
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.facts import STRAINS, RowContext
 from evalstream.formats.eee.row_view import (
     content_digest,
     mark_digest,
@@ -19,7 +19,6 @@ from evalstream.formats.eee.row_view import (
     sample_scope,
     to_double,
 )
-from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
 from evalstream.model.finding import Severity, Violation

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.facts import RunFacts, by_version, in_any_context
+from evalstream.formats.eee.facts import (
+    SOURCE,
+    RunFacts,
+    by_version,
+    describe_exceptions,
+    in_any_context,
+)
 from evalstream.formats.eee.rules.answers import (
     LONGEST_ANSWER,
     POLARITY,
@@ -17,7 +23,6 @@ from evalstream.formats.eee.rules.answers import (
     plain_text,
     read_letter,
 )
-from evalstream.formats.eee.rules.habits import SOURCE, describe_exceptions
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import is_number

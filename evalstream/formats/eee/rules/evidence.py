@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from evalstream.formats.eee import facts as run_facts
 from evalstream.formats.eee import metrics
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
@@ -19,7 +20,6 @@ from evalstream.formats.eee.rules.answers import (
     matches_reference,
     read_exact_answer,
 )
-from evalstream.formats.eee.rules.habits import Misjudged, find_misjudged, group_answers
 from evalstream.formats.eee.score_scale import (
     is_by_lm_eval,
     is_extreme,
@@ -261,10 +261,10 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     yield from _called_both(facts)
     yield from _half_right(facts)
     searching = list_searching(facts.context.library, facts.context.results)
-    answered = group_answers(facts)
+    answered = run_facts.group_answers(facts)
     for result in facts.context.results:
         answers = answered[result.place]
-        misjudged = list(find_misjudged(answers))
+        misjudged = list(run_facts.find_misjudged(answers))
         if result.place in searching:
             # Few runs are of such a scorer.
             from evalstream.formats.eee.rules.searched_answers import find_contradicted
@@ -284,7 +284,7 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
             )
 
 
-def _contradicted(result: Result, found: Misjudged, facts: RunFacts) -> Violation:
+def _contradicted(result: Result, found: run_facts.Misjudged, facts: RunFacts) -> Violation:
     answer = "shows no reference" if found.is_right else "is the reference"
     message = (
         f"is_correct is {str(found.is_right).lower()} though the answer {answer} (first"

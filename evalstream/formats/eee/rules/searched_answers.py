@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Final
 
 from evalstream.formats.eee.aggregate import Result
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import STRAINS, UNSHOWN, Answers, Misjudged, RunFacts, sum_rows
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
 from evalstream.formats.eee.rules.answers import LONGEST_ANSWER, Row, is_integer, only_answer
-from evalstream.formats.eee.rules.habits import STRAINS, UNSHOWN, Answers, Misjudged, sum_rows
 from evalstream.formats.eee.rules.transcript import tool_calls
 from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, is_by_lm_eval
 from evalstream.parsing.json import canonical, member

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.rules.habits import LOG
+from evalstream.formats.eee.facts import LOG, RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hashing import hash_function
 from evalstream.model.text import count_noun, is_hex_digest

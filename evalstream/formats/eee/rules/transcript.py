@@ -8,9 +8,14 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Result
-from evalstream.formats.eee.facts import RowContext, RunFacts, by_version
+from evalstream.formats.eee.facts import (
+    PROMPT,
+    RowContext,
+    RunFacts,
+    by_version,
+    describe_exceptions,
+)
 from evalstream.formats.eee.rules.answers import plain_text
-from evalstream.formats.eee.rules.habits import PROMPT, describe_exceptions
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
