@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from corpus import CORPUS, needs_corpus
 from corpus_changes import BASE, SHAPED, files_of
-from depth import deep, examples, is_deep, some
+from depth import deep, examples, in_turn, is_deep, some
 from each import each
 from fast_rows import (
     AGENTIC,
@@ -351,8 +351,10 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
         assert outcome(HASHED["0.2.0"], text) == outcome(slowly(HASHED["0.2.0"]), text)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("settings", [{"max_findings": 20}, {"max_findings": 20, "samples": None}])
+@pytest.mark.parametrize(
+    ("version", "settings"),
+    in_turn(VERSIONS, [{"max_findings": 20}, {"max_findings": 20, "samples": None}]),
+)
 def test_rows_of_which_no_more_is_shown_are_counted_alike(
     version: str, settings: dict[str, Any]
 ) -> None:
