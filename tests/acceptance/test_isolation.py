@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import in_turn
 from each import each
 from inspect_archive import members_of, packed, sound_log
 from lm_eval_logs import results as lm_eval_results
@@ -115,8 +116,7 @@ def assert_only_the_victim_is_open(report: Report, kind: str = "KeyError") -> No
     assert finding.message in run.incomplete_reason
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("step", CHECK_STEPS)
+@pytest.mark.parametrize(("step", "jobs"), in_turn(CHECK_STEPS, [1, 2]))
 def test_a_bug_in_a_step_of_the_check(
     step: str,
     jobs: int,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import deep, examples, some
+from depth import deep, examples, in_turn, some
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,8 +119,9 @@ NOWHERE = ["etc/passwd", "secret.jsonl", "secret/rows.jsonl", "neighbour/data/c/
            "s3://bucket/x.jsonl", "..", "C:\\x.jsonl", "data"]  # fmt: skip
 
 
-@pytest.mark.parametrize("declared", [*LEADING_OUT, *NOWHERE])
-@pytest.mark.parametrize("named", ["store", "claims"])
+@pytest.mark.parametrize(
+    ("declared", "named"), in_turn([*LEADING_OUT, *NOWHERE], ["store", "claims"])
+)
 def test_a_declared_path_never_leads_out(
     store: Path, claims: Path, rows: Path, declared: str, named: str
 ) -> None:

@@ -12,10 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import corpus_changes
 import corpus_documents
 import corpus_expectations
 import pytest
 from corpus import reference_errors, schema_errors_of
+from corpus_changes import files_of
 from corpus_reference import COVERED, HARMLESS, SCHEMA_CODES
 from depth import some
 from each import each
@@ -40,7 +42,7 @@ every_pair_and_engine = each(
 @lru_cache(maxsize=512)
 def report_of(name: str, engine: str = "auto") -> evalstream.Report:
     """Check a pair once for all tests."""
-    _, aggregate = corpus_expectations.pair_files(name)
+    _, aggregate = files_of(name)
     version = corpus_expectations.version_of(name)
     return evalstream.check(
         aggregate, max_findings=0, jobs=1, engine=engine, schema_version=version or "auto"
@@ -60,12 +62,12 @@ def places(report: evalstream.Report, rows: Path) -> dict[str, list[int | str]]:
 def test_the_corpus_has_every_version_and_both_harnesses() -> None:
     declared = {
         corpus_expectations.version_of(name)
-        or json.loads(corpus_expectations.pair_files(name)[1].read_bytes())["schema_version"]
+        or json.loads(files_of(name)[1].read_bytes())["schema_version"]
         for name in PAIRS
     }
     missing = set(versions.INSTANCE_VERSIONS) - declared
     assert not missing, f"run scripts/corpus with {missing} in SHAPED of corpus_changes.py"
-    assert {path.name for path in CORPUS_PAIRS.iterdir()} == PAIRS.keys()
+    assert set(corpus_changes.names()) == PAIRS.keys()
     harnesses = {name.split("-")[1] for name in PAIRS if name[0].isdigit()}
     assert harnesses == {"inspect", "lm_eval"}
     assert len(PAIRS) >= 60
@@ -79,7 +81,7 @@ def test_the_expectations_are_those_of_the_references() -> None:
 
 @every_pair_and_engine
 def test_every_error_is_found_at_its_place_and_no_other(name: str, engine: str) -> None:
-    rows, _ = corpus_expectations.pair_files(name)
+    rows, _ = files_of(name)
     report = report_of(name, engine)
     assert places(report, rows) == PAIRS[name]["places"]
     errors = {one.code for one in report if one.severity is Severity.ERROR}
@@ -97,7 +99,7 @@ def test_the_verdict_and_the_totals_are_right(name: str) -> None:
 
 @every_pair_and_engine
 def test_schemas_are_breached_where_the_reference_says(name: str, engine: str) -> None:
-    rows, aggregate = corpus_expectations.pair_files(name)
+    rows, aggregate = files_of(name)
     report, expected = report_of(name, engine), PAIRS[name]["schema"]
     lines = rows.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     by_line = defaultdict(list)
@@ -133,7 +135,7 @@ def verdicts(report: evalstream.Report) -> set[str]:
 @each("name", DOCUMENTS)
 def test_documents_of_other_formats_have_the_errors_of_the_reference(name: str) -> None:
     expected: Mapping[str, Any] = DOCUMENTS[name]
-    report = evalstream.check(corpus_documents.folders()[name], max_findings=0, jobs=1)
+    report = evalstream.check(corpus_documents.folder_of(name), max_findings=0, jobs=1)
     assert (
         sorted({one.code for one in report if one.severity is Severity.ERROR}) == expected["errors"]
     )

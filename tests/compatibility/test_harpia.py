@@ -3,13 +3,13 @@
 import copy
 import gzip
 import json
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import command, run_command
-from depth import examples
+from depth import examples, in_turn
 from each import each
 from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
 from hypothesis import given
@@ -891,28 +891,32 @@ def test_documents_are_read_exactly(known: dict[str, Any], tmp_path: Path) -> No
     assert report.exit_code == 1
 
 
-@pytest.mark.parametrize("role", [INPUT, OUTPUT, LOG])
+BROKEN = [
+    b"",
+    b"\xff\xfe{\0",
+    b"null",
+    b"[]",
+    b"{}",
+    b"[[[]]]",
+    b'"text"',
+    b"[" * 5000 + b"]" * 5000,
+    b'{"a":' * 3000 + b"1" + b"}" * 3000,
+    b"{" + b'"metric":1,' * 3 + b'"score":1}',
+    b'{"instances": [' + b"9" * 5000 + b"]}",
+    b'[{"metric": "BLEU", "parameters": {"a": ' + b"[" * 150 + b"]" * 150 + b'}, "score": 1}]',
+    b"\x1f\x8b\x08\x00broken",
+    b"\0" * 100,
+]
+
+
 @each(
-    "data",
-    [
-        b"",
-        b"\xff\xfe{\0",
-        b"null",
-        b"[]",
-        b"{}",
-        b"[[[]]]",
-        b'"text"',
-        b"[" * 5000 + b"]" * 5000,
-        b'{"a":' * 3000 + b"1" + b"}" * 3000,
-        b"{" + b'"metric":1,' * 3 + b'"score":1}',
-        b'{"instances": [' + b"9" * 5000 + b"]}",
-        b'[{"metric": "BLEU", "parameters": {"a": ' + b"[" * 150 + b"]" * 150 + b'}, "score": 1}]',
-        b"\x1f\x8b\x08\x00broken",
-        b"\0" * 100,
-    ],
+    ("role_and_data", "max_depth"),
+    in_turn(list(product([INPUT, OUTPUT, LOG], BROKEN)), [200, 100_000]),
 )
-@pytest.mark.parametrize("max_depth", [200, 100_000])
-def test_no_document_crashes(role: str, data: bytes, max_depth: int, tmp_path: Path) -> None:
+def test_no_document_crashes(
+    role_and_data: tuple[str, bytes], max_depth: int, tmp_path: Path
+) -> None:
+    role, data = role_and_data
     case = written(documents(), tmp_path)
     (tmp_path / role).write_bytes(data)
     report = case.check(max_depth=max_depth)

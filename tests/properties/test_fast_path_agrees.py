@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
-from corpus_changes import BASE, files_of
-from depth import deep, examples, is_deep, some
+from corpus_changes import BASE, SHAPED, files_of
+from depth import deep, examples, in_turn, is_deep, some
 from each import each
 from fast_rows import (
     AGENTIC,
@@ -42,7 +42,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import context_for, odd_files
 from odd_files import outcome as collected
-from paths import CORPUS_PAIRS
 from rows import (
     VERSIONS,
     Place,
@@ -90,8 +89,7 @@ def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str)
 
 @each("version", versions.INSTANCE_VERSIONS)
 def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
-    shaped = CORPUS_PAIRS / f"sound-{version}"
-    rows, _ = files_of(shaped if shaped.exists() else CORPUS_PAIRS / BASE)
+    rows, _ = files_of(f"sound-{version}" if version in SHAPED else BASE)
     row = bare(json.loads(rows.read_bytes().partition(b"\n")[0]))
     settled = context(version, schema_version=version)
     for declared in versions.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
@@ -353,8 +351,10 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
         assert outcome(HASHED["0.2.0"], text) == outcome(slowly(HASHED["0.2.0"]), text)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("settings", [{"max_findings": 20}, {"max_findings": 20, "samples": None}])
+@pytest.mark.parametrize(
+    ("version", "settings"),
+    in_turn(VERSIONS, [{"max_findings": 20}, {"max_findings": 20, "samples": None}]),
+)
 def test_rows_of_which_no_more_is_shown_are_counted_alike(
     version: str, settings: dict[str, Any]
 ) -> None:

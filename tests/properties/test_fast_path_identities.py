@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from depth import deep, examples
+from depth import deep, examples, in_turn
 from each import each
 from fast_rows import (
     AGENTIC,
@@ -161,13 +161,17 @@ def asked_rows(
             yield row, listed, with_texts({**row, "input": marks}, [raw, *listed], writing)
 
 
-@each("writing", WRITINGS)
-@pytest.mark.parametrize(
-    ("recipe", "algorithm"),
+@each(
+    ("recipe", "algorithm", "writing"),
     [
-        *((recipe, "sha256") for recipe in binding.recipes()),
-        ("concat", "md5"),
-        *(deep(recipe, "md5") for recipe in binding.recipes() if recipe != "concat"),
+        *in_turn(binding.recipes(), ["sha256"], list(WRITINGS)),
+        *in_turn(["concat"], ["md5"], list(WRITINGS)),
+        *(
+            deep(one, "md5", way)
+            for one in binding.recipes()
+            if one != "concat"
+            for way in WRITINGS
+        ),
     ],
 )
 def test_rightly_hashed_rows_are_taken(recipe: str, algorithm: str, writing: str) -> None:
@@ -368,9 +372,9 @@ MARK_VALUES = [
 ]  # fmt: skip
 
 
-@each(("value", "is_taken"), MARK_VALUES)
-@pytest.mark.parametrize("name", row_view.REPEAT_MARKS)
-def test_repeats_are_marked_alike(name: str, value: str, is_taken: bool) -> None:
+@each(("marked", "name"), in_turn(MARK_VALUES, list(row_view.REPEAT_MARKS)))
+def test_repeats_are_marked_alike(marked: tuple[str, bool], name: str) -> None:
+    value, is_taken = marked
     for metadata in ({name: "@"}, {name: "@", "epoch2": 1, "seeds": 3}, {"a": [], name: "@"}):
         line = written({**sound(), "metadata": metadata}).replace(b'"@"', value.encode())
         assert agreed(JOINED["0.2.0"], line, line) == is_taken

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
-from depth import deep, examples, is_deep, some
+from depth import deep, examples, in_turn, is_deep, some
 from each import each
 from fast_rows import (
     MULTI,
@@ -134,8 +134,13 @@ PLACES_OF_TOKENS = 64 if is_deep() else 36
 """More than the bytes that the scanner looks at together."""
 
 
-@each("token", TOKENS)
-@pytest.mark.parametrize("before", ["", "\u00e9", deep("-"), deep("x\n"), deep("/"), deep('"')])
+@each(
+    ("token", "before"),
+    [
+        *in_turn(TOKENS, ["", "\u00e9"]),
+        *(deep(token, before) for token in TOKENS for before in ("-", "x\n", "/", '"')),
+    ],
+)
 def test_a_token_is_found_wherever_it_is(token: str, before: str) -> None:
     texts = [" " * place + before + token + " " * (place % 3) for place in range(PLACES_OF_TOKENS)]
     for row in (changed(base(), "metadata/note", "@text"), {**base(), "error": "@text"}):

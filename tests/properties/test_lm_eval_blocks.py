@@ -160,8 +160,20 @@ def filtered_log(folder: Path, order: str, *, forged: str | None = None) -> Path
     return write(folder, text(samples).replace(b'"acc', b'"exact_match'), document)
 
 
-@pytest.mark.parametrize("order", ["one after the other", "interleaved", "shuffled"])
-@pytest.mark.parametrize("forged", [None, "resps", "arguments"])
+@pytest.mark.parametrize(
+    ("order", "forged"),
+    [
+        ("one after the other", None),
+        ("one after the other", "resps"),
+        ("interleaved", None),
+        ("interleaved", "arguments"),
+        ("shuffled", None),
+        ("shuffled", "resps"),
+        deep("one after the other", "arguments"),
+        deep("interleaved", "resps"),
+        deep("shuffled", "arguments"),
+    ],
+)
 def test_filters_are_compared_in_any_order(
     tmp_path: Path, order: str, forged: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import orjson
 import pytest
-from depth import deep, examples, some
+from depth import deep, examples, in_turn, some
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,8 +248,7 @@ def test_every_sound_row_is_accepted(version: str, engine: str) -> None:
         assert valid_row(READER[version, engine], line_of(row)) == row
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("version", "engine"), in_turn(VERSIONS, ENGINES))
 def test_one_violation_is_found_at_its_pointer(version: str, engine: str) -> None:
     subject, reference = READER[version, engine], REFERENCE[version]
     for row in sound_rows(version, 6):
@@ -272,13 +271,15 @@ def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
     return where
 
 
-@each("engine", ENGINES)
-@pytest.mark.parametrize("number", ["1e999", deep("-1e999"), "NaN", deep("Infinity"), "-Infinity"])
-@pytest.mark.parametrize("version", VERSIONS)
+@each(
+    ("number", "reader"),
+    in_turn(["1e999", "-1e999", "NaN", "Infinity", "-Infinity"], list(READER)),
+    group=1,
+)
 def test_a_number_that_is_not_finite_is_found_anywhere(
-    version: str, number: str, engine: str
+    number: str, reader: tuple[str, str]
 ) -> None:
-    subject = READER[version, engine]
+    version, subject = reader[0], READER[reader]
     for row in sound_rows(version, 3):
         row["metadata"]["inner"] = {"list": [0.5], "map": {"x/y": 0.5}}
         for place in places(row):

@@ -1,9 +1,12 @@
-"""Makes the changed pairs of `tests/corpus` from the sound ones: a name, a base and one change."""
+"""The pairs of `tests/corpus`: written ones, and those made of them by one change each."""
 
+import atexit
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -287,29 +290,45 @@ BASE = "0.3.0-inspect-limited"
 SHAPED = ("0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3")
 
 
-def files_of(folder: Path) -> tuple[Path, Path]:
-    """Return the rows and the aggregate of a pair."""
-    (rows,), aggregates = folder.glob("*_samples.jsonl"), list(folder.glob("*.json"))
-    (aggregate,) = aggregates
+SOUND, CHANGED = "sound-", "changed-"
+"""What names of made pairs begin with."""
+
+
+def names() -> list[str]:
+    """Return the names of all pairs: those that converters wrote, and those that are made."""
+    written = (path.name for path in CORPUS_PAIRS.iterdir())
+    made = [*(SOUND + one for one in SHAPED), *(CHANGED + one for one in CHANGES)]
+    return sorted([*written, *made])
+
+
+@cache
+def files_of(name: str) -> tuple[Path, Path]:
+    """Return the rows and the aggregate of a pair. One that is not written is made."""
+    if name.startswith(SOUND):
+        version = name.removeprefix(SOUND)
+        return _make(name, BASE, seal(lambda data, document: shape(version, data, document)))
+    if name.startswith(CHANGED):
+        return _make(name, *CHANGES[name.removeprefix(CHANGED)])
+    (rows,), (aggregate,) = (
+        (CORPUS_PAIRS / name).glob(pattern) for pattern in ("*_samples.jsonl", "*.json")
+    )
     return rows, aggregate
 
 
-def write_changed(base: str, name: str, change: Change) -> None:
-    """Write one changed pair."""
-    rows, aggregate = files_of(CORPUS_PAIRS / base)
-    folder = CORPUS_PAIRS / name
-    shutil.rmtree(folder, ignore_errors=True)
+def _make(name: str, base: str, change: Change) -> tuple[Path, Path]:
+    rows, aggregate = files_of(base)
+    folder = made_folder() / name
     folder.mkdir()
     document = json.loads(aggregate.read_bytes())
     data = change(rows.read_bytes(), document)
     (folder / rows.name).write_bytes(data)
     (folder / aggregate.name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return folder / rows.name, folder / aggregate.name
 
 
-def write_all() -> None:
-    """Write all changed pairs."""
-    for version in SHAPED:
-        made = seal(lambda data, document, version=version: shape(version, data, document))
-        write_changed(BASE, f"sound-{version}", made)
-    for name, (base, change) in CHANGES.items():
-        write_changed(base, f"changed-{name}", change)
+@cache
+def made_folder() -> Path:
+    """Return a folder for what is made, which ends with this process."""
+    folder = tempfile.mkdtemp(prefix="corpus-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -13,11 +13,13 @@ import zipfile
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from paths import CORPUS_DOCUMENTS, CORPUS_LOGS, EXAMPLES
+from corpus_changes import made_folder
+from paths import CORPUS_LOGS, EXAMPLES
 from zstandard_library import zstandard
 
 Edit = Callable[[Any], object]
@@ -139,12 +141,16 @@ CHANGES: dict[str, tuple[Path, Callable[[Path], None]]] = {
 """The changed documents by name: the folder that they are made from, and what is changed."""
 
 
-def write_all() -> None:
-    """Write all changed documents."""
-    shutil.rmtree(CORPUS_DOCUMENTS, ignore_errors=True)
-    for name, (base, change) in CHANGES.items():
-        shutil.copytree(base, CORPUS_DOCUMENTS / name)
-        change(CORPUS_DOCUMENTS / name)
+@cache
+def folder_of(name: str) -> Path:
+    """Return the folder of some documents. One with a change is made."""
+    if name not in CHANGES:
+        return CORPUS_LOGS / name if "-" in name else EXAMPLES / name
+    base, change = CHANGES[name]
+    folder = made_folder() / name
+    shutil.copytree(base, folder)
+    change(folder)
+    return folder
 
 
 Judged = Iterator[str]
@@ -334,17 +340,13 @@ JUDGES = {
 }
 
 
-def folders() -> dict[str, Path]:
-    """Return all folders with documents, by name: sound ones, then changed ones."""
-    examples = ("evalguard", "harpia", "infereval", "swe_bench")
-    return {
-        **{name: EXAMPLES / name for name in examples},
-        **{path.name: path for path in sorted(CORPUS_LOGS.iterdir())},
-        **{name: CORPUS_DOCUMENTS / name for name in CHANGES},
-    }
+def names() -> list[str]:
+    """Return the names of all folders with documents: sound ones, then changed ones."""
+    logs = sorted(path.name for path in CORPUS_LOGS.iterdir())
+    return ["evalguard", "harpia", "infereval", "swe_bench", *logs, *CHANGES]
 
 
-def expect(name: str, folder: Path) -> dict[str, Any]:
+def expect(name: str) -> dict[str, Any]:
     """Return what is expected of a folder."""
-    errors = sorted(set(JUDGES[name.partition("-")[0]](folder)))
+    errors = sorted(set(JUDGES[name.partition("-")[0]](folder_of(name))))
     return {"fails": bool(errors), "errors": errors}

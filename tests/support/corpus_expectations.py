@@ -1,7 +1,6 @@
 """What is expected of `tests/corpus`, as its references say: computed, and as committed."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import corpus_changes
@@ -19,22 +18,14 @@ def version_of(name: str) -> str | None:
     return "0.2.0+list" if name.endswith("0.2.0+list") else None
 
 
-def pair_files(name: str) -> tuple[Path, Path]:
-    """Return the rows and the aggregate of a pair."""
-    return corpus_changes.files_of(CORPUS_PAIRS / name)
-
-
 def compute() -> dict[str, Expected]:
     """Return what the references expect of every pair and every folder of documents."""
-    pairs = sorted(path.name for path in CORPUS_PAIRS.iterdir())
     return {
         "pairs": {
-            name: corpus_reference.expect(*pair_files(name), version_of(name)) for name in pairs
+            name: corpus_reference.expect(*corpus_changes.files_of(name), version_of(name))
+            for name in corpus_changes.names()
         },
-        "documents": {
-            name: corpus_documents.expect(name, folder)
-            for name, folder in corpus_documents.folders().items()
-        },
+        "documents": {name: corpus_documents.expect(name) for name in corpus_documents.names()},
     }
 
 
@@ -55,12 +46,5 @@ def write(found: dict[str, Expected]) -> None:
     COMMITTED.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
-def rewrite() -> None:
-    """Write all changed pairs and documents anew, and what is expected of everything."""
-    corpus_changes.write_all()
-    corpus_documents.write_all()
-    write(compute())
-
-
 if __name__ == "__main__":
-    rewrite()
+    write(compute())

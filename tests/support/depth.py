@@ -5,7 +5,8 @@ more inputs of a property, more versions and engines for the same path, more mom
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from itertools import product
+from typing import Any, TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
@@ -36,6 +37,15 @@ def some(cases: Sequence[T], number: int) -> list[T]:
     if is_deep() or len(cases) <= number:
         return list(cases)
     return [cases[place * len(cases) // number] for place in range(number)]
+
+
+def in_turn(*lists: Sequence[Any]) -> list[Any]:
+    """Return all combinations of some values; so many that each value is in one are not deep."""
+    turns = range(max(map(len, lists)))
+    taken = {tuple(turn % len(one) for one in lists) for turn in turns}
+    places = product(*(range(len(one)) for one in lists))
+    made = ((at, [one[place] for one, place in zip(lists, at, strict=True)]) for at in places)
+    return [values if at in taken else deep(*values) for at, values in made]
 
 
 def deep(*values: object) -> ParameterSet:

@@ -21,10 +21,7 @@ SHARED = REPOSITORY.parent / "shared"
 """The corpus and the reference schemas, which are not kept in the repository."""
 
 CORPUS_PAIRS = TESTS / "corpus" / "pairs"
-"""The pairs of our own corpus, a folder each."""
+"""The pairs of our own corpus that converters wrote, a folder each."""
 
 CORPUS_LOGS = TESTS / "corpus" / "logs"
 """Logs of both harnesses."""
-
-CORPUS_DOCUMENTS = TESTS / "corpus" / "documents"
-"""Changed logs, and changed documents of other formats."""

@@ -34,6 +34,7 @@ def load(examples: Path) -> None:
         # Dask takes long, and the scanner is no module.
         if "dask" not in name and not name.endswith("libscanner"):
             import_module(name)
+    import_module("tomllib")  # which reads the settings of a folder
     for form in REPORTERS:
         with Output(os.devnull) as output:
             check(examples, jobs=1, reporter=reporter_type(form)(output))

@@ -33,8 +33,8 @@ OUTLINE: Final = "outline"
 ITEMS: Final = "items"
 KINDS: Final = SCAN, REWRITE, LM_EVAL, OUTLINE, ITEMS
 FLAGS: Final = (
-    "-std=c11", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
-    "-fno-omit-frame-pointer",
+    "-std=c11", "-gline-tables-only", "-fsanitize=fuzzer,address,undefined",
+    "-fno-sanitize-recover=all", "-fno-omit-frame-pointer",
 )  # fmt: skip
 
 MOST_CONFIGS: Final = 200

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import deep
+from depth import deep, in_turn
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -300,8 +300,7 @@ def name_pair(rows: Path, aggregate: Path, stem: Path) -> None:
     Path(f"{stem}.json").write_text(json.dumps(record))
 
 
-@pytest.mark.parametrize("of", [2, 3])
-@pytest.mark.parametrize("claims_another", [False, True])
+@pytest.mark.parametrize(("of", "claims_another"), in_turn([2, 3], [False, True]))
 def test_divided_pairs_give_the_report_of_one_check(
     pairs: Path, of: int, claims_another: bool
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import is_deep
+from depth import in_turn, is_deep
 from each import each
 from paths import EXAMPLES, PAIRS
 
@@ -445,11 +445,11 @@ HIDING = {
 }
 
 
-@each("first", HIDING.values(), ids=list(HIDING))
-@pytest.mark.parametrize("packed", [False, True])
+@each(("kind", "packed"), in_turn(list(HIDING), [False, True]))
 def test_no_first_line_hides_the_rows_behind_it(
-    store: Path, rows: Path, first: dict[str, Any], packed: bool
+    store: Path, rows: Path, kind: str, packed: bool
 ) -> None:
+    first = HIDING[kind]
     lines = json.dumps(first).encode() + b"\n" + rows.read_bytes()
     name = "other.jsonl.gz" if packed else "other.jsonl"
     make(store, name, gzip.compress(lines) if packed else lines)

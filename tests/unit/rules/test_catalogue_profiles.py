@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import in_turn
 from each import each
 from edits import DETAILS
 from paths import EXAMPLES, PAIRS
@@ -221,8 +222,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("form", ["relative", "absolute", "folder"])
-@each("name", PLACES)
+@each(("name", "form"), in_turn(list(PLACES), ["relative", "absolute", "folder"]))
 def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     aggregate, rows, expected = PLACES[name]
     aggregate, rows = aggregate.format(UUID, OTHER), rows.format(UUID, OTHER)

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from corpus_changes import files_of
 from each import each
-from paths import CORPUS_PAIRS, EXAMPLES
+from paths import EXAMPLES
 
 import evalstream
 from evalstream.batch.comparing.metrics import (
@@ -177,11 +178,11 @@ def test_metrics_without_both_bounds_are_known() -> None:
 
 
 RUNS = EXAMPLES / "compare/data/tiny_sums/acme"
-OTHER = CORPUS_PAIRS / "sound-0.2.2"
 
 
 def test_runs_without_a_common_metric_do_not_stop_the_comparison_of_others() -> None:
-    runs = [RUNS / "acorn-7b", RUNS / "acorn-3b", OTHER]
+    other, _ = files_of("sound-0.2.2")
+    runs = [RUNS / "acorn-7b", RUNS / "acorn-3b", other.parent]
     report = evalstream.compare(runs, pairs="all")
     assert report.refused is None
     assert {(one.a, one.b) for one in report.comparisons} == {("A", "B")}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, lines_of, needs_corpus
-from depth import examples, some
+from depth import examples, in_turn, some
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,8 +59,7 @@ def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool)
     assert not violations or proven == asked
 
 
-@each("version", versions.INSTANCE_VERSIONS)
-@pytest.mark.parametrize("written", VERSIONS)
+@each(("version", "written"), in_turn(list(versions.INSTANCE_VERSIONS), VERSIONS))
 def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: str) -> None:
     for row in some(sound_rows(written, 4), 1):
         for changed in spoilt(row):
