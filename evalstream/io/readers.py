@@ -184,6 +184,9 @@ class Watch:
 READ_BYTES: Final = MEBIBYTE
 """Most bytes that one `read` returns."""
 
+SIGNAL_MILLISECONDS: Final = 1000
+"""How long a wait for bytes may overlook a signal."""
+
 
 class DescriptorReader:
     """Reads a file descriptor; an `owned` one is closed at the end.
@@ -205,7 +208,9 @@ class DescriptorReader:
         if self._ended:
             return b""
         with STOPPING.interruptible():
-            self._poll.poll()
+            # A signal that comes right before the call does not interrupt it.
+            while not self._poll.poll(SIGNAL_MILLISECONDS):
+                pass
         data = os.read(self._descriptor, READ_BYTES)
         self._ended = not data
         return data
