@@ -148,12 +148,12 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         place = log.at("results") if "results" in log.header else log.base
         yield INS305.violation("the samples have scores, but the log has no results", place or None)
         return
-    for name in scorers:
-        if name and name not in told:
-            message = f"the samples have scores of {name}, but the results do not"
-            is_later = any(is_scored_later(log, one) for one in (*told, *scorers))
-            severity = Severity.WARNING if is_later else None
-            yield INS305.violation(message, log.at("results"), severity=severity)
+    untold = [name for name in scorers if name and name not in told]
+    is_later = bool(untold) and any(is_scored_later(log, one) for one in (*told, *scorers))
+    for name in untold:
+        message = f"the samples have scores of {name}, but the results do not"
+        severity = Severity.WARNING if is_later else None
+        yield INS305.violation(message, log.at("results"), severity=severity)
     yield from _unused_scorers(log)
     by_scorer: dict[Any, list[Numbered]] = {}
     for one in log.results_scores:

@@ -75,7 +75,8 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                 changed = _changed_metadata(sample, {*here, *there})
                 # Nothing records what a scorer adds, nor what `cleanup` of a task does.
                 added = here.keys() - there.keys() if has_own_scorer(sample.scores) else set()
-                here = {key: here[key] for key in here if key not in changed | added}
+                left = here.keys() - changed - added
+                here = {key: here[key] for key in here if key in left}
                 there = {key: there[key] for key in there if key not in changed}
                 if same({key: here[key] for key in here if key in there}, there):
                     severity = Severity.WARNING
