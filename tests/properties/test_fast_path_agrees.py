@@ -188,6 +188,21 @@ def test_each_single_byte_counts(number: int) -> None:
     assert agreed(within, *accepted[::17])
 
 
+def test_only_sequences_of_utf_8_are_texts() -> None:
+    within = HASHED["0.2.0"]
+    (line,) = bytes_of(sound_rows("0.2.0", 1)).splitlines(keepends=True)
+    before, quote, after = line.partition(b'"raw": "')
+    leads = (*range(0xC0, 0xC4), *range(0xDE, 0xE3), *range(0xEC, 0xF6))
+    sequences = [
+        bytes([lead, second, *rest])
+        for lead in leads
+        for second in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0)
+        for rest in ((), (0x80,), (0xBF, 0x80))
+    ]
+    data = b"".join(before + quote + one + after for one in sequences)
+    assert outcome(within, data) == outcome(slowly(within), data)
+
+
 @pytest.mark.parametrize("colon", [":", "\t:", "  : ", *map(deep, (": ", " :", "\r:"))])
 @each("version", VERSIONS)
 def test_no_duplicate_key_is_taken(version: str, colon: str) -> None:

@@ -45,6 +45,7 @@ KEY = "q8Zr41xTmmP0vWb7Ld2KsYh5Nc9JtGf3Re6Ua1XoPz"
 LETTERS = "qwZrTmPvWbLdKsYhNcJtGfReUaXoPzIkBn"
 TOKENS = (
     "sk-" + KEY[:20],
+    "sk-zQ9Zx0z4ZTz8P9vWz7zL",
     "sk-proj-" + KEY[:14] + "-" + KEY[:2],
     *(f"gh{kind}_{KEY[:36]}" for kind in "pousr"),
     "github_pat_" + KEY[:20] + "_" + KEY[:20],
