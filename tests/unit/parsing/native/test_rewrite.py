@@ -164,7 +164,7 @@ def test_without_the_library_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch
     assert CompiledPlace.from_place(row({})) is None
 
 
-@each("data", [b"", b"\n", b"a", b"a\0\nb\n\n", b"\xff\n" * 1000 + b"\r\x8a"])
+@each("data", [b"", b"\n", b"a", b"a\0\nb\n\n", b"\xff\n" * 1000 + b"\r\x8a", b"\n" * 5000])
 def test_newlines_are_counted_as_python_counts_them(
     data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
