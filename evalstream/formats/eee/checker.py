@@ -14,6 +14,7 @@ from evalstream.engine.row_pass import RowPass, RowsRead
 from evalstream.formats.eee import AGGREGATE_SIGNS
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
+from evalstream.formats.eee.answer_links import link_answers
 from evalstream.formats.eee.facts import NO_ROWS, RowContext
 from evalstream.formats.eee.file_violations import unmet_expectations
 from evalstream.formats.eee.probe import (
@@ -104,8 +105,11 @@ def check_run(
             sealed=None if aggregate is None else aggregate.checksum,
         )
         with closing(_open_rows(run, row_pass, read)) as opened:
-            context = _choose_context(run, options, aggregate, opened)
+            head = b"" if opened.opened is None else opened.opened.take_head()
+            context = _choose_context(run, options, aggregate, opened, head)
             collector = Collector(context, name, show, can_fix=can_fix(run, options))
+            if collector.links is not None and aggregate is not None and aggregate.model_id:
+                link_answers(collector.links, aggregate.model_id, head)
             source = _open_source(run, options, aggregate, collector)
             with closing(collector), nullcontext() if source is None else closing(source):
                 rows = row_pass.run(opened, collector)
@@ -149,13 +153,12 @@ def _open_rows(run: Run, row_pass: RowPass, read: ReadAggregate) -> RowsRead:
 
 
 def _choose_context(
-    run: Run, options: Options, aggregate: Aggregate | None, rows: RowsRead
+    run: Run, options: Options, aggregate: Aggregate | None, rows: RowsRead, head: bytes
 ) -> RowContext:
     """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
     is_rowless = run.rows is None
     if is_rowless and options.schema is None and options.routing.seal_to is None:
         return rowless_context(options)
-    head = b"" if rows.opened is None else rows.opened.take_head()
     context = context_of_rows(options, aggregate, rows.opened, head)
     if is_rowless:
         context.checker()
