@@ -24,3 +24,12 @@ def test_rows_that_are_named_alone_are_known_by_their_content(tmp_path: Path) ->
     (tmp_path / "rows.jsonl").write_bytes(log.read_bytes())
     (run,) = evalstream.check(tmp_path / "rows.jsonl").runs
     assert (run.format, run.rows) == ("lm_eval", 4)
+
+
+def test_a_schema_of_ones_own_checks_rows_of_any_kind_in_a_folder(tmp_path: Path) -> None:
+    (log,) = (EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / log.name).write_bytes(log.read_bytes())
+    report = evalstream.check(tmp_path / "data", schema='{"required": ["zz"]}')
+    assert [(run.format, run.rows) for run in report.runs] == [("eee", 4)]
+    assert report.counts["ES201"] == 4
