@@ -14,7 +14,6 @@ from evalstream.engine.row_pass import RowPass, RowsRead
 from evalstream.formats.eee import AGGREGATE_SIGNS
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
-from evalstream.formats.eee.answer_links import link_answers
 from evalstream.formats.eee.facts import NO_ROWS, RowContext
 from evalstream.formats.eee.file_violations import unmet_expectations
 from evalstream.formats.eee.probe import (
@@ -109,6 +108,9 @@ def check_run(
             context = _choose_context(run, options, aggregate, opened, head)
             collector = Collector(context, name, show, can_fix=can_fix(run, options))
             if collector.links is not None and aggregate is not None and aggregate.model_id:
+                # Only checks of several runs need it.
+                from evalstream.formats.eee.answer_links import link_answers
+
                 link_answers(collector.links, aggregate.model_id, head)
             source = _open_source(run, options, aggregate, collector)
             with closing(collector), nullcontext() if source is None else closing(source):
