@@ -129,6 +129,75 @@ def test_details_of_harness_and_model_are_settings(tmp_path: Path) -> None:
     assert found["model_info/additional_details/dtype"] == "float32"
 
 
+def test_settings_are_compared_result_by_result(tmp_path: Path) -> None:
+    copied = edited(tmp_path, "acorn-7b", unchanged)
+    (aggregate,) = copied.glob("*.json")
+    document = json.loads(aggregate.read_text())
+    results = document["evaluation_results"]
+    results[1].pop("generation_config")
+    aggregate.write_text(json.dumps(document))
+    both = [EXAMPLE / "acorn-7b", copied]
+    found = {one.name: one.values for one in evalstream.compare(both, verify=False).confounders}
+    prefix = "generation_config/generation_args"
+    assert found[f"{prefix}/temperature"] == {"A": "0.0", "B": "not given"}
+
+    results[0]["generation_config"] = {"generation_args": {"temperature": 1.0}}
+    results[1]["generation_config"] = {"generation_args": {"temperature": 0.5}}
+    aggregate.write_text(json.dumps(document))
+    exact = evalstream.compare(both, verify=False, metric="exact").confounders
+    assert {one.name: one.values["B"] for one in exact}[f"{prefix}/temperature"] == "1.0"
+
+
+def set_solver(log: dict[str, Any]) -> None:
+    step = {"solver": "system_message", "params": {"template": "Think."}}
+    log["plan"]["steps"].insert(0, step | {"params_passed": step["params"]})
+    log["eval"]["config"]["message_limit"] = 8
+    log["eval"]["model_args"]["dtype"] = "int8"
+
+
+def set_task(results: dict[str, Any]) -> None:
+    (config,) = results["configs"].values()
+    config |= {"dataset_path": "acme/other_sums", "metadata": {"version": 7.0}}
+    results["config"]["model"] = "vllm"
+
+
+def set_dataset(settings: dict[str, Any]) -> None:
+    settings["dataset"] = "acme/widgets-bench-2"
+
+
+ROOT = Path(__file__).parents[2]
+INSPECT = "2026-11-26T01-33-03-00-00_task_QfJNG5u7xZhMsyJn6VSYxQ.json"
+LM_EVAL = "acme__acorn-1b/{}_2026-11-02T10-20-30.123456.{}"
+
+
+@pytest.mark.parametrize(
+    ("source", "edit", "changed", "run", "settings"),
+    [
+        ("tests/corpus/logs/inspect-limited", set_solver, INSPECT, INSPECT,
+         {"solver", "message_limit", "model_args/dtype"}),
+        ("examples/tutorial/log", set_task, LM_EVAL.format("results", "json"),
+         LM_EVAL.format("samples_word_sums", "jsonl"), {"dataset_path", "task_version", "model"}),
+        ("examples/swe_bench", set_dataset, "logs/run_evaluation/tiny/run.json",
+         "acme__acorn-7b.tiny.json", {"dataset"}),
+    ],
+)  # fmt: skip
+def test_settings_of_logs_that_may_explain_a_difference_are_named(
+    tmp_path: Path,
+    source: str,
+    edit: Callable[[dict[str, Any]], None],
+    changed: str,
+    run: str,
+    settings: set[str],
+) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(ROOT / source, copied)
+    document = json.loads((copied / changed).read_text())
+    edit(document)
+    (copied / changed).write_text(json.dumps(document))
+    report = evalstream.compare([ROOT / source / run, copied / run], verify=False)
+    assert {one.name for one in report.confounders} == settings
+
+
 def tenfold(row: dict[str, Any]) -> None:
     row.setdefault("metadata", {})["text"] = row["sample_id"][-1]
 

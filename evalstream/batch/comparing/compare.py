@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Final
 
 from evalstream.batch.comparing.many_runs import add_matrices, group_ranks, rank_runs
@@ -223,32 +223,61 @@ MOST_VALUES: Final = 3
 
 
 def find_confounders(runs: Sequence[CheckedRun], results: Iterable[str]) -> list[Confounder]:
-    """Return the settings that differ, of whole runs and of the results that are compared."""
+    """Return the settings that differ, of whole runs and of the results that are compared.
+
+    A result's settings are held against those of the same result and metric in the other runs.
+    """
     wanted = set(results)
     by_label = {run.shown.label: _settings(run, wanted) for run in runs}
     names = dict.fromkeys(name for settings in by_label.values() for name in settings)
     found = []
     for name in names:
-        values = {label: settings.get(name, ABSENT) for label, settings in by_label.items()}
-        if len(set(values.values())) > 1:
-            found.append(Confounder(name, values))
+        held = {label: settings.get(name, {}) for label, settings in by_label.items()}
+        differing = _find_differing(runs, held)
+        if differing:
+            found.append(Confounder(name, {run: _join(held[run], differing) for run in held}))
     return found
 
 
-def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
-    """Return the settings of a run by name; one that differs between results has all values."""
+_Measured = tuple[str, str | None] | None
+"""The result and the metric that a setting is of; None for one of the whole run."""
+
+
+def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, Mapping[_Measured, str]]:
+    """Return the settings of a run by name, with a value for each result that has them."""
     described = run.description
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[_Measured, str]] = {
+        name: {None: text} for name, text in described.settings.items()
+    }
     for held in (described.generation, described.scoring):
         for metric, settings in zip(described.metrics, held, strict=False):
             if metric.result in results:
                 for name, text in settings.items():
-                    found.setdefault(name, {})[text] = None
-    joined = {}
-    for name, texts in found.items():
-        more = f"; and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else ""
-        joined[name] = "; ".join(islice(texts, MOST_VALUES)) + more
-    return {**described.settings, **joined}
+                    found.setdefault(name, {})[metric.result, metric.metric] = text
+    return found
+
+
+def _find_differing(
+    runs: Sequence[CheckedRun], held: Mapping[str, Mapping[_Measured, str]]
+) -> list[_Measured]:
+    """Return what has another value of a setting in one run than in another that has it, too."""
+    places = dict.fromkeys(place for values in held.values() for place in values)
+    having = {
+        run.shown.label: {None, *((one.result, one.metric) for one in run.description.metrics)}
+        for run in runs
+    }
+    return [
+        place
+        for place in places
+        if len({held[run].get(place) for run in held if place in having[run]}) > 1
+    ]
+
+
+def _join(held: Mapping[_Measured, str], places: Iterable[_Measured]) -> str:
+    """Return the values of a setting at some places as one text."""
+    texts = list(dict.fromkeys(held.get(place, ABSENT) for place in places))
+    more = f"; and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else ""
+    return "; ".join(texts[:MOST_VALUES]) + more
 
 
 def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:

@@ -80,6 +80,7 @@ DROP TABLE IF EXISTS collisions;
 CREATE TABLE collisions (run INTEGER, is_aggregate INTEGER, here TEXT, there TEXT);
 DROP TABLE IF EXISTS own;
 CREATE TABLE own (aggregate INTEGER, run INTEGER, PRIMARY KEY (aggregate, run)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS holding ON members (set_id, run);
 INSERT INTO own SELECT 0, MIN(number) FROM runs WHERE file IS NOT NULL GROUP BY file;
 INSERT INTO own SELECT 1, MIN(number) FROM runs WHERE aggregate IS NOT NULL GROUP BY aggregate;
 """
@@ -174,8 +175,9 @@ the set, they are all of its samples.
 
 _ANSWERS: Final = """
 INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 answers', MIN(f.run), NULL, NULL, NULL
-    FROM sets AS s JOIN members AS m ON m.set_id = s.id
-    JOIN members AS f ON f.set_id = s.id AND f.run < m.run AND f.evaluation <> m.evaluation
+    FROM sets AS s JOIN members AS m ON m.set_id = s.id JOIN (
+        SELECT set_id, evaluation, MIN(run) AS run FROM members GROUP BY set_id, evaluation
+    ) AS f ON f.set_id = s.id AND f.run < m.run AND f.evaluation <> m.evaluation
     WHERE s.rows > 0 AND s.inputs = s.rows
         AND m.run IN (SELECT run FROM own WHERE aggregate = 0)
     GROUP BY m.run;

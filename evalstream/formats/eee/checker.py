@@ -104,8 +104,14 @@ def check_run(
             sealed=None if aggregate is None else aggregate.checksum,
         )
         with closing(_open_rows(run, row_pass, read)) as opened:
-            context = _choose_context(run, options, aggregate, opened)
+            head = b"" if opened.opened is None else opened.opened.take_head()
+            context = _choose_context(run, options, aggregate, opened, head)
             collector = Collector(context, name, show, can_fix=can_fix(run, options))
+            if collector.links is not None and aggregate is not None and aggregate.model_id:
+                # Only checks of several runs need it.
+                from evalstream.formats.eee.answer_links import link_answers
+
+                link_answers(collector.links, aggregate.model_id, head)
             source = _open_source(run, options, aggregate, collector)
             with closing(collector), nullcontext() if source is None else closing(source):
                 rows = row_pass.run(opened, collector)
@@ -149,13 +155,12 @@ def _open_rows(run: Run, row_pass: RowPass, read: ReadAggregate) -> RowsRead:
 
 
 def _choose_context(
-    run: Run, options: Options, aggregate: Aggregate | None, rows: RowsRead
+    run: Run, options: Options, aggregate: Aggregate | None, rows: RowsRead, head: bytes
 ) -> RowContext:
     """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
     is_rowless = run.rows is None
     if is_rowless and options.schema is None and options.routing.seal_to is None:
         return rowless_context(options)
-    head = b"" if rows.opened is None else rows.opened.take_head()
     context = context_of_rows(options, aggregate, rows.opened, head)
     if is_rowless:
         context.checker()

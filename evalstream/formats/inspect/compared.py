@@ -71,10 +71,11 @@ class LogSamples:
         """Pass on the last batch, and describe the run."""
         self._collector.finish()
         labels = self._samples.labels
-        generation = {
-            **flatten_settings("model_generate_config", log.eval.get("model_generate_config")),
-            **flatten_settings("task_args", log.eval.get("task_args")),
-        }
+        generation: dict[str, str] = {}
+        for name in _GENERATION:
+            generation |= flatten_settings(name, log.eval.get(name) or None)
+        steps = list(map(_step, list_or_empty(member(log.header.get("plan"), "steps"))))
+        config = object_or_empty(log.eval.get("config"))
         packages = object_or_empty(log.eval.get("packages"))
         settings = {
             "harness": " ".join(filter(None, [NAME, text_or_none(packages.get("inspect_ai"))])),
@@ -82,6 +83,8 @@ class LogSamples:
             "task_version": log.eval.get("task_version"),
             "dataset": member(log.eval.get("dataset"), "name"),
             "epochs": log.epochs,
+            "solver": steps or None,
+            **{name: one for name, one in config.items() if name in _LIMITS},
         }
         self._samples.description = RunDescription(
             text_or_none(log.eval.get("model")),
@@ -91,6 +94,24 @@ class LogSamples:
             setting_texts(settings),
             [_scoring(label.result or "", log) for label in labels],
         )
+
+
+_GENERATION: Final = (
+    *("model_generate_config", "model_args", "model_base_url", "model_roles"),
+    *("task_args", "sandbox"),
+)
+"""Members of `eval` that may explain a difference (inspect_ai.log.EvalSpec)."""
+
+_LIMITS: Final = frozenset(
+    {"message_limit", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit"}
+)
+"""Members of `eval.config` that may end a sample (inspect_ai.log.EvalConfig)."""
+
+
+def _step(step: Any) -> Any:
+    """Return a step of the plan with the parameters that were passed, or all where none are."""
+    passed = member(step, "params_passed")
+    return [member(step, "solver"), member(step, "params") if passed is None else passed]
 
 
 _STOPS: Final = frozenset({"time", "working", "operator"})

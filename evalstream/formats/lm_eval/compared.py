@@ -19,13 +19,16 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 
-_SETTINGS = ("model_args", "gen_kwargs", "batch_size", "limit", "fewshot_seed")
+_SETTINGS = ("model", "model_args", "gen_kwargs", "batch_size", "limit", "fewshot_seed")
 """Members of the call's configuration that may explain a difference."""
 
 _ADDRESS = LazyPattern(r" at 0x[0-9a-fA-F]+")
 """The address of a function, which differs from call to call."""
 
-_TASK_SETTINGS = ("num_fewshot", "generation_kwargs", "doc_to_text", "description")
+_TASK_SETTINGS = (
+    *("num_fewshot", "generation_kwargs", "doc_to_text", "description", "repeats"),
+    *("dataset_path", "dataset_name", "dataset_kwargs", "test_split", "validation_split"),
+)
 """Members of a task's configuration that may explain a difference."""
 
 
@@ -109,7 +112,8 @@ def _settings(task: str, results: Results) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in _TASK_SETTINGS:
         found |= flatten_settings(name, config[name]) if name in config else {}
-    return found
+    version = json.member(config.get("metadata"), "version")
+    return found | flatten_settings("task_version", version)
 
 
 def _harness(results: Results) -> dict[str, str]:

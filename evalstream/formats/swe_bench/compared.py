@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_lookup import RowPlaces
 from evalstream.formats.base import load_catalogue
-from evalstream.formats.swe_bench.format import NAME
+from evalstream.formats.swe_bench.format import NAME, SETTINGS_FILE
 from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.views import Submitted
+from evalstream.io.names import is_local
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import object_or_empty, parse_or_none, setting_texts
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import InputDigests, SampleBatch, record_sample
 
@@ -47,8 +51,26 @@ def collect_samples(samples: RunSamples, request: SampleRequest, run: Submitted)
     samples.take(batch.take(), 0)
     samples.unidentified = 0
     samples.description = RunDescription(
-        _find_model(run), None, [MetricName(BENCHMARK, RESOLVED)], [{}], {"harness": NAME}
+        _find_model(run),
+        None,
+        [MetricName(BENCHMARK, RESOLVED)],
+        [{}],
+        {"harness": NAME, **_read_settings(run)},
     )
+
+
+def _read_settings(run: Submitted) -> dict[str, str]:
+    """Return the dataset that the harness notes beside the folders of models, since 5.0."""
+    logs = {os.path.dirname(one.path) for one in run.outcomes.values() if is_local(one.path)}
+    found: dict[str, str] = {}
+    for folder in {os.path.dirname(os.path.dirname(one)) for one in logs}:
+        with suppress(OSError), open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
+            noted = object_or_empty(parse_or_none(file.read()))
+            found |= setting_texts({name: noted.get(name) for name in _DATASET})
+    return found
+
+
+_DATASET: Final = ("dataset", "split", "task_repo")
 
 
 def find_outcomes(run: Submitted) -> dict[str, bool]:

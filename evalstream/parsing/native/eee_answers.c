@@ -253,8 +253,7 @@ static uint32_t doubts_of_source(
 
 /* Tell whether a right answer may be an empty output. */
 static bool may_be_right_for_nothing(const struct facts *facts) {
-    return is_true(facts, CORRECT) && facts->outputs.count && !facts->choices.count &&
-           !says_something(facts);
+    return is_true(facts, CORRECT) && facts->outputs.count && !says_something(facts);
 }
 
 uint32_t eee_doubts_of_answer(

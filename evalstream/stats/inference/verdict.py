@@ -35,7 +35,8 @@ def judge_estimate(
     `significant` where the p value (adjusted, if there are several tests) is at most 1 - level; but
     it `depends on missing samples` where their scores could turn the difference. Otherwise it is
     `within noise` where FEW_SAMPLES or more all have equal scores, or where differences of the size
-    that the settings ask for would have been found; else `uninformative`.
+    that the settings ask for would have been found; else, or where one run alone scores more
+    samples than it may alone have, it is `uninformative`.
     """
     if estimate is None or alignment.overlap < settings.min_overlap:
         sentence = _why_not(alignment, settings, labels)
@@ -47,17 +48,28 @@ def judge_estimate(
     if is_equal(estimate):
         n, is_few = estimate.n, estimate.n < FEW_SAMPLES
         few = ", too few to show a difference" if is_few else ""
+        scored = " that both score" if alignment.unscored else ""
         these = "the one matched sample" if n == 1 else f"all {n:,} matched samples"
-        equal = f"{labels[0]} and {labels[1]} have equal scores in {these}{few}"
+        equal = f"{labels[0]} and {labels[1]} have equal scores in {these}{scored}{few}"
         sentence = f"{equal}{_ruled_out(estimate, settings)}"
-        verdict = CompareVerdict.UNINFORMATIVE if is_few else CompareVerdict.WITHIN_NOISE
-        return EstimateJudgement(verdict, sentence)
+        return _judge_unshown(sentence, alignment, settings, is_shown=not is_few)
     figures = _figures(estimate, settings, labels)
     sentence = f"no significant difference between {labels[0]} and {labels[1]}: {figures}"
-    if estimate.detectable is not None and estimate.detectable <= wanted:
-        sentence += _ruled_out(estimate, settings)
+    is_small = estimate.detectable is not None and estimate.detectable <= wanted
+    rest = _ruled_out(estimate, settings) if is_small else f"; {_describe_needed(estimate, wanted)}"
+    return _judge_unshown(f"{sentence}{rest}", alignment, settings, is_shown=is_small)
+
+
+def _judge_unshown(
+    sentence: str, alignment: Alignment, settings: CompareSettings, *, is_shown: bool
+) -> EstimateJudgement:
+    """Judge runs that do not differ; `is_shown` tells whether their samples show that."""
+    samples = alignment.matched + alignment.only_a + alignment.only_b
+    if is_shown and alignment.unscored <= (1 - settings.min_overlap) * samples:
         return EstimateJudgement(CompareVerdict.WITHIN_NOISE, sentence)
-    sentence += f"; {_describe_needed(estimate, wanted)}"
+    if is_shown:
+        unscored = count_noun(alignment.unscored, "more matched sample")
+        sentence += f"; {unscored} without a score on both sides"
     return EstimateJudgement(CompareVerdict.UNINFORMATIVE, sentence)
 
 

@@ -165,15 +165,16 @@ _NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
 _WORD = LazyPattern(r"[^\W_]+")
 
 
-def is_right_for_nothing(row: Row) -> bool:
-    """Tell whether a row without choices says that an output without text is the reference.
+def is_right_for_nothing(row: Row, result: Result | None) -> bool:
+    """Tell whether an output without text is right, and not by the likelihoods of choices.
 
     An extracted_value that it does not hold is ES303.
     """
     sample, answers = row.get("input"), row.get("answer_attribution")
     reference, texts = member(sample, "reference"), output_texts(row)
     references = [reference] if reference.__class__ is str else reference
-    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
+    by_choices = member(sample, "choices") and (result is None or result.scorer != "choice")
+    if row.get("interaction_type") != SINGLE_TURN or by_choices or not texts:
         return False
     if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
         return False

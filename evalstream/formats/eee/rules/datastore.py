@@ -233,7 +233,9 @@ def unlinked_rows(groups: int) -> Violation:
 
 def repeated_answers(earlier: str) -> Violation:
     """Return the violation for a log with the answers of an earlier one of another model."""
-    return ES907.violation(f"all answers are those of {earlier}, which names another model")
+    return ES907.violation(
+        f"all answers compared are those of {earlier}, which names another model"
+    )
 
 
 def shared_answers(answers: int, earlier: str) -> Violation:

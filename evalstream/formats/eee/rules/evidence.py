@@ -92,7 +92,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-    if score == best and is_right_for_nothing(row):
+    if score == best and is_right_for_nothing(row, result):
         message = "is_correct is true, but the output is empty"
         at["pointer"], at["found"] = "/evaluation/is_correct", True
         yield ES808.violation(message, severity=Severity.WARNING, **at)

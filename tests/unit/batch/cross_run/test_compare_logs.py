@@ -127,7 +127,7 @@ def with_likelihoods(
 @each(
     ("changed", "message"),
     [
-        (0, "all answers are those of "),
+        (0, "all answers compared are those of "),
         (1, "39 answers are those of "),
         (19, "21 answers are those of "),
         (21, None),

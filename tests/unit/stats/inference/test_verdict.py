@@ -102,6 +102,32 @@ def test_few_equal_samples_are_uninformative(n: int, words: str) -> None:
         assert ", too few to show a difference" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [
+        (square(90, 0, 0, 0), "equal scores in all 90 matched samples that both score; "),
+        (square(14_000, 20, 14, 6_000), "no significant difference between A and B: "),
+    ],
+)
+def test_samples_without_a_score_may_differ(
+    scores: tuple[list[float], list[float]], shown: str
+) -> None:
+    found = estimated(*scores)
+    assert found is not None
+    most = found.n // 19
+    few, many = (
+        judge(found, alignment=Alignment(all_, all_, all_, unscored=all_ - found.n))
+        for all_ in (found.n + most, found.n + most + 1)
+    )
+    assert few.verdict is CompareVerdict.WITHIN_NOISE
+    assert "more matched" not in few.sentence
+    assert many.verdict is CompareVerdict.UNINFORMATIVE
+    assert shown in few.sentence
+    assert many.sentence == (
+        f"{few.sentence}; {most + 1:,} more matched samples without a score on both sides"
+    )
+
+
 def test_what_is_ruled_out_is_outside_of_the_interval() -> None:
     estimate_of_many = estimated(*square(14_000, 20, 14, 6_000))
     found = judge(estimate_of_many)

@@ -186,16 +186,18 @@ def test_a_wrong_answer_is_not_the_reference(
     assert shown == expected * [message]
 
 
-def found_in(folder: Path, rows: list[Row], scorer: str, engine: str) -> list[str]:
+def found_in(
+    folder: Path, rows: list[Row], scorer: str, engine: str, words: str = "looks for"
+) -> list[str]:
     """Check rows with an aggregate of one scorer, and return what refutes their judgements."""
     (folder / "rows.jsonl").write_bytes(bytes_of(rows))
     (folder / "aggregate.json").write_text(json.dumps(inspected(rows, scorer)))
     report = evalstream.check(
         folder / "rows.jsonl", aggregate=folder / "aggregate.json", select=["ES808"], engine=engine
     )
-    found = [one for one in report.findings if "looks for" in one.message]
+    found = [one for one in report.findings if words in one.message]
     places = {(one.severity.name, one.pointer) for one in found}
-    assert places <= {("WARNING", "/evaluation_results/0")}
+    assert places <= {("WARNING", "/evaluation_results/0"), ("WARNING", "/evaluation/is_correct")}
     return [one.message for one in found]
 
 
@@ -256,3 +258,18 @@ def test_a_right_answer_of_several_turns_shows_a_reference(tmp_path: Path, engin
         rows.append(row)
     (shown,) = found_in(tmp_path, rows, "scorer includes", engine)
     assert "shows no reference (first on line 1)" in shown
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+@each(
+    ("scorer", "output", "expected"),
+    [("scorer choice", "", 1), ("scorer choice", "B", 0), ("acc", "", 0), ("scorer own", "", 0)],
+)
+def test_a_choice_is_not_right_with_an_empty_output(
+    tmp_path: Path, scorer: str, output: str, expected: int, engine: str
+) -> None:
+    rows = [answered(text, ["B"]) | {"sample_id": text or "none"} for text in (output, "B")]
+    for row in rows:
+        row["input"]["choices"] = ["one", "two"]
+    shown = found_in(tmp_path, rows, scorer, engine, "the output is empty")
+    assert shown == ["is_correct is true, but the output is empty"] * expected

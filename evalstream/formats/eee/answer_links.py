@@ -1,0 +1,71 @@
+"""Link a run to a run of another model that has the same answers, by its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
+from evalstream.parsing.json import canonical, member
+from evalstream.parsing.json_values import list_or_empty, parse_or_none
+from evalstream.stats.run_links import LogLinks, RunLinks
+
+ROWS: Final = 4
+"""How many rows at the head of a file are looked at."""
+
+LEAST_TIME_MS: Final = 10
+"""Shorter times are those of a cache, or of a model that computes nothing."""
+
+LEAST_TEXT: Final = 1000
+"""How many characters two models do not say alike."""
+
+_TIMES: Final = ("latency_ms", "time_to_first_token_ms", "generation_time_ms")
+_TASK: Final = "eee"
+
+
+def link_answers(links: RunLinks, model: str, head: bytes) -> None:
+    """Add the answers in the first rows that no other model would give.
+
+    The name of a model is that without its organisation, which converters spell in several ways.
+    An answer tells by itself if the model took some time for it, which is compared as well. Answers
+    without times tell together, if they are long.
+    """
+    timed: dict[bytes, None] = {}
+    others: dict[bytes, int] = {}
+    for row in _iterate_rows(head):
+        output, turns = row.get("output"), [row.get(name) for name in TRANSCRIPT_KEYS]
+        taken = [member(row.get("performance"), name) for name in _TIMES]
+        given = [row.get("sample_id"), member(row.get("metadata"), "epoch"), output, turns]
+        if any(time.__class__ in {int, float} and time >= LEAST_TIME_MS for time in taken):
+            timed[canonical([*given, taken])] = None
+        else:
+            others[canonical(given)] = _count_characters(output, turns)
+    answers = LogLinks(None, _TASK, model.rpartition("/")[2].casefold())
+    answers.links = links
+    if len(timed) > 1:
+        for one in timed:
+            answers.add_answer(one.decode())
+    elif sum(others.values()) >= LEAST_TEXT:
+        answers.add_answer(*map(bytes.decode, others))
+
+
+def _iterate_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
+    start = 0
+    for _ in range(ROWS):
+        end = head.find(b"\n", start)
+        if end < 0:
+            return
+        row = parse_or_none(head[start:end])
+        if isinstance(row, dict):
+            yield row
+        start = end + 1
+
+
+def _count_characters(output: Any, turns: list[Any]) -> int:
+    """Return the length of what the model says in an output, and in the turns of transcripts."""
+    said = member(output, "raw")
+    texts = [said] if isinstance(said, str) else list_or_empty(said)
+    for turn in (turn for transcript in turns for turn in list_or_empty(transcript)):
+        if member(turn, "role") == "assistant":
+            texts = [*texts, member(turn, "content")]
+    return sum(len(text) for text in texts if isinstance(text, str))
