@@ -143,8 +143,8 @@ def _encode_links(links: RunLinks) -> list[dict[str, Any]]:
     rows = sum(group.rows for group in links.groups())
     if rows * ROW_BYTES > MOST_LINK_BYTES:
         raise CannotCheck(
-            f"it has {rows:,} rows, more than a worker can relate to those of other runs; check it "
-            "with --executor pool"
+            f"it has {rows:,} rows and answers, more than a worker can relate to those of other "
+            "runs; check it with --executor pool"
         )
     return encode_links(links, bytes)
 

@@ -64,8 +64,8 @@ def _iterate_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
 def _count_characters(output: Any, turns: list[Any]) -> int:
     """Return the length of what the model says in an output, and in the turns of transcripts."""
     said = member(output, "raw")
-    texts = [said] if isinstance(said, str) else list_or_empty(said)
+    texts = [said] if isinstance(said, str) else [*list_or_empty(said)]
     for turn in (turn for transcript in turns for turn in list_or_empty(transcript)):
         if member(turn, "role") == "assistant":
-            texts = [*texts, member(turn, "content")]
+            texts.append(member(turn, "content"))
     return sum(len(text) for text in texts if isinstance(text, str))

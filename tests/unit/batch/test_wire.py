@@ -306,7 +306,7 @@ def test_links_that_do_not_fit_into_an_answer_leave_the_run_unchecked(
     monkeypatch.setattr(wire, "MOST_LINK_BYTES", 7 * ROW_BYTES)
     results = wire.remote_check(LINKED)(bundle)
     assert {one.summary.verdict for one in results} == {"incomplete"}
-    assert "it has 8 rows, more than a worker can relate" in str(
+    assert "it has 12 rows and answers, more than a worker can relate" in str(
         results[0].summary.incomplete_reason
     )
 
