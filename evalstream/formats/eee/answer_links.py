@@ -65,7 +65,6 @@ def _count_characters(output: Any, turns: list[Any]) -> int:
     """Return the length of what the model says in an output, and in the turns of transcripts."""
     said = member(output, "raw")
     texts = [said] if isinstance(said, str) else [*list_or_empty(said)]
-    for turn in (turn for transcript in turns for turn in list_or_empty(transcript)):
-        if member(turn, "role") == "assistant":
-            texts.append(member(turn, "content"))
+    taken = (turn for transcript in turns for turn in list_or_empty(transcript))
+    texts += [member(turn, "content") for turn in taken if member(turn, "role") == "assistant"]
     return sum(len(text) for text in texts if isinstance(text, str))
