@@ -23,7 +23,7 @@ from evalstream.formats.eee.rules.sample_hash import (
 )
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.score_scale import read_scale, search_mode
+from evalstream.formats.eee.score_scale import CHOICE, read_scale, search_mode
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
@@ -239,6 +239,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         # A line that is not a valid row may be noise.
         deviating=not needs.has_noise,
         judges_binary=judges_binary_scores(results),
+        reads_chosen=any(result.scorer == CHOICE for result in results),
         compares=len(results) > 1,
         looks_for_references=search_mode(needs.library, results),
         counts_turns=needs.version not in versions.OLDEST,

@@ -77,7 +77,10 @@ NUMBERED: Final = 2
 AS_WRITTEN: Final = 3
 """The mode of a search for digits as they are written."""
 
-_SEARCHING_AS_WRITTEN: Final = frozenset({"answer", "choice", "includes", "pattern"})
+CHOICE: Final = "choice"
+"""The scorer of Inspect that reads the letter of a choice in the output."""
+
+_SEARCHING_AS_WRITTEN: Final = frozenset({"answer", CHOICE, "includes", "pattern"})
 SEARCHING_SCORERS: Final = _SEARCHING_AS_WRITTEN | {"exact", "f1", "match"}
 """Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
 

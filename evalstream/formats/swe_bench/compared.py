@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_lookup import RowPlaces
 from evalstream.formats.base import load_catalogue
-from evalstream.formats.swe_bench.format import NAME, SETTINGS_FILE
+from evalstream.formats.swe_bench.format import NAME, SETTINGS_FILE, is_plain_file
 from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.views import Submitted
 from evalstream.io.names import is_local
@@ -63,8 +63,11 @@ def _read_settings(run: Submitted) -> dict[str, str]:
     """Return the dataset that the harness notes beside the folders of models, since 5.0."""
     logs = {os.path.dirname(one.path) for one in run.outcomes.values() if is_local(one.path)}
     found: dict[str, str] = {}
-    for folder in {os.path.dirname(os.path.dirname(one)) for one in logs}:
-        with suppress(OSError), open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
+    for folder in sorted({os.path.dirname(os.path.dirname(one)) for one in logs}):
+        path = os.path.join(folder, SETTINGS_FILE)
+        if not is_plain_file(path):
+            continue
+        with suppress(OSError), open(path, "rb") as file:
             noted = object_or_empty(parse_or_none(file.read()))
             found |= setting_texts({name: noted.get(name) for name in _DATASET})
     return found

@@ -138,6 +138,7 @@ class RowConstraints(Structure):
         ("links", c_int32),
         ("deviating", c_int32),
         ("judges_binary", c_int32),
+        ("reads_chosen", c_int32),
         ("compares", c_int32),
         ("identity", c_int32),
         ("counts_turns", c_int32),

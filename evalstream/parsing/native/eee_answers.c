@@ -251,9 +251,10 @@ static uint32_t doubts_of_source(
     return doubts;
 }
 
-/* Tell whether a right answer may be an empty output. */
-static bool may_be_right_for_nothing(const struct facts *facts) {
-    return is_true(facts, CORRECT) && facts->outputs.count && !says_something(facts);
+/* Tell whether a right answer may be an empty output; likelihoods of choices need none. */
+static bool may_be_right_for_nothing(const struct facts *facts, const struct demands *demands) {
+    return is_true(facts, CORRECT) && facts->outputs.count &&
+           (!facts->choices.count || demands->reads_chosen) && !says_something(facts);
 }
 
 uint32_t eee_doubts_of_answer(
@@ -261,7 +262,7 @@ uint32_t eee_doubts_of_answer(
 ) {
     uint32_t doubts = doubts_of_source(facts, demands, single, flags);
     if (may_be_underived(facts, demands) || may_differ_from_log(facts) ||
-        may_be_another_choice(facts) || (single && may_be_right_for_nothing(facts)))
+        may_be_another_choice(facts) || (single && may_be_right_for_nothing(facts, demands)))
         doubts |= ES808;
     return doubts | (may_not_be_output(facts) || (single && lacks_output(facts)) ? ES303 : NO_CHECK);
 }

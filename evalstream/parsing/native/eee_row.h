@@ -143,6 +143,7 @@ struct demands {
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t deviating;               /* whether to accept rows that deviate from the schema */
     int32_t judges_binary;           /* whether scores other than 0 and 1 may be wrong */
+    int32_t reads_chosen;            /* whether a scorer reads the choice in the output */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
     int32_t counts_turns;            /* whether num_turns may not be null where turns are */

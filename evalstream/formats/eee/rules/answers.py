@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.row_view import SINGLE_TURN, shows_choice
+from evalstream.formats.eee.score_scale import CHOICE
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -173,7 +174,7 @@ def is_right_for_nothing(row: Row, result: Result | None) -> bool:
     sample, answers = row.get("input"), row.get("answer_attribution")
     reference, texts = member(sample, "reference"), output_texts(row)
     references = [reference] if reference.__class__ is str else reference
-    by_choices = member(sample, "choices") and (result is None or result.scorer != "choice")
+    by_choices = member(sample, "choices") and (result is None or result.scorer != CHOICE)
     if row.get("interaction_type") != SINGLE_TURN or by_choices or not texts:
         return False
     if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
