@@ -24,6 +24,10 @@ class CompareVerdict(StrEnum):
     NOT_COMPARABLE = "not comparable"
 
 
+MetricKey = tuple[str, str | None]
+"""The names of a result and of its metric, by which two runs have the same metric."""
+
+
 class MetricName(NamedTuple):
     """A result by its evaluation_name, and a metric, if named; bounds are None if unknown."""
 
@@ -38,6 +42,11 @@ class MetricName(NamedTuple):
     def label(self) -> str:
         """The name of both."""
         return self.result if self.metric is None else f"{self.result} / {self.metric}"
+
+    @property
+    def key(self) -> MetricKey:
+        """The names of both."""
+        return self.result, self.metric
 
 
 class RunDescription(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from itertools import combinations
 from typing import Final
@@ -21,6 +21,7 @@ from evalstream.model.comparison import (
     ComparisonReport,
     Confounder,
     Flip,
+    MetricKey,
 )
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import internal_error
@@ -225,22 +226,25 @@ MOST_VALUES: Final = 3
 def find_confounders(runs: Sequence[CheckedRun], results: Iterable[str]) -> list[Confounder]:
     """Return the settings that differ, of whole runs and of the results that are compared.
 
-    A result's settings are held against those of the same result and metric in the other runs.
+    The settings of a result are compared with those of the same result and metric in the others.
     """
     wanted = set(results)
     by_label = {run.shown.label: _settings(run, wanted) for run in runs}
     names = dict.fromkeys(name for settings in by_label.values() for name in settings)
+    metrics = {
+        run.shown.label: {None, *(one.key for one in run.description.metrics)} for run in runs
+    }
     found = []
     for name in names:
         held = {label: settings.get(name, {}) for label, settings in by_label.items()}
-        differing = _find_differing(runs, held)
+        differing = _find_differing(metrics, held)
         if differing:
             found.append(Confounder(name, {run: _join(held[run], differing) for run in held}))
     return found
 
 
-_Measured = tuple[str, str | None] | None
-"""The result and the metric that a setting is of; None for one of the whole run."""
+_Measured = MetricKey | None
+"""The metric that a setting is of; None for one of the whole run."""
 
 
 def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, Mapping[_Measured, str]]:
@@ -253,23 +257,19 @@ def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, Mapping[_Measu
         for metric, settings in zip(described.metrics, held, strict=False):
             if metric.result in results:
                 for name, text in settings.items():
-                    found.setdefault(name, {})[metric.result, metric.metric] = text
+                    found.setdefault(name, {})[metric.key] = text
     return found
 
 
 def _find_differing(
-    runs: Sequence[CheckedRun], held: Mapping[str, Mapping[_Measured, str]]
+    metrics: Mapping[str, Set[_Measured]], held: Mapping[str, Mapping[_Measured, str]]
 ) -> list[_Measured]:
-    """Return what has another value of a setting in one run than in another that has it, too."""
+    """Return the metrics with different values of a setting in the runs that have them."""
     places = dict.fromkeys(place for values in held.values() for place in values)
-    having = {
-        run.shown.label: {None, *((one.result, one.metric) for one in run.description.metrics)}
-        for run in runs
-    }
     return [
         place
         for place in places
-        if len({held[run].get(place) for run in held if place in having[run]}) > 1
+        if len({held[run].get(place) for run in held if place in metrics[run]}) > 1
     ]
 
 

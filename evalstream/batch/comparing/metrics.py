@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import MetricName, RunDescription
+from evalstream.model.comparison import MetricKey, MetricName, RunDescription
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -68,7 +68,7 @@ def match_metrics(
     """
     keys_a, keys_b = _by_key(a.metrics), _by_key(b.metrics)
     of_results_a, of_results_b = _by_result(keys_a.values()), _by_result(keys_b.values())
-    pairs: dict[tuple[str, str | None], tuple[MetricName, MetricName]] = {}
+    pairs: dict[MetricKey, tuple[MetricName, MetricName]] = {}
     for key, one in keys_a.items():
         other = keys_b.get(key)
         if other is None:
@@ -80,14 +80,12 @@ def match_metrics(
         if wanted is None or wanted in names:
             pairs[key] = one, other
     numbers = {key: number for number, key in enumerate(pairs)}
-    numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
+    numbers_b = {other.key: numbers[key] for key, (_, other) in pairs.items()}
     joined = [_join_metrics(one, other) for one, other in pairs.values()]
     conflicts = {number: conflict for number, (_, conflict) in enumerate(joined) if conflict}
     allowed: dict[str, None] = {}
     ways_a, ways_b = _group_scoring(a), _group_scoring(b)
-    ways = [
-        (ways_a.get(_key(one), {}), ways_b.get(_key(other), {})) for one, other in pairs.values()
-    ]
+    ways = [(ways_a.get(one.key, {}), ways_b.get(other.key, {})) for one, other in pairs.values()]
     for number, both_ways in enumerate(ways):
         different = _different_scoring(*both_ways)
         above = tuple(f"{one}/" for one in allow_different)
@@ -103,8 +101,8 @@ def match_metrics(
             conflicts.setdefault(number, conflict)
     return MetricMatch(
         [metric for metric, _ in joined],
-        [numbers.get(_key(one), NOT_COMPARED) for one in a.metrics],
-        [numbers_b.get(_key(one), NOT_COMPARED) for one in b.metrics],
+        [numbers.get(one.key, NOT_COMPARED) for one in a.metrics],
+        [numbers_b.get(one.key, NOT_COMPARED) for one in b.metrics],
         conflicts,
         _names_without(a.metrics, numbers, wanted),
         _names_without(b.metrics, numbers_b, wanted),
@@ -175,14 +173,11 @@ def scale_conflict(
     return None
 
 
-_Key = tuple[str, str | None]
-
-
-def _group_scoring(run: RunDescription) -> dict[_Key, dict[str, set[str]]]:
+def _group_scoring(run: RunDescription) -> dict[MetricKey, dict[str, set[str]]]:
     """Return how a run made the scores of each metric: by setting, the values in its groups."""
-    found: dict[_Key, dict[str, set[str]]] = {}
+    found: dict[MetricKey, dict[str, set[str]]] = {}
     for one, settings in zip(run.metrics, run.scoring, strict=False):
-        of_metric = found.setdefault(_key(one), {})
+        of_metric = found.setdefault(one.key, {})
         for name, text in settings.items():
             of_metric.setdefault(name, set()).add(text)
     return found
@@ -214,15 +209,11 @@ def _shorten(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
-def _key(metric: MetricName) -> tuple[str, str | None]:
-    return metric.result, metric.metric
-
-
-def _by_key(metrics: Sequence[MetricName]) -> dict[tuple[str, str | None], MetricName]:
+def _by_key(metrics: Sequence[MetricName]) -> dict[MetricKey, MetricName]:
     """Return the metrics by key; of several groups with one name, what they do not contradict."""
-    groups: dict[tuple[str, str | None], list[MetricName]] = {}
+    groups: dict[MetricKey, list[MetricName]] = {}
     for metric in metrics:
-        groups.setdefault(_key(metric), []).append(metric)
+        groups.setdefault(metric.key, []).append(metric)
     return {key: _common(of_name) for key, of_name in groups.items()}
 
 
@@ -274,7 +265,7 @@ def _join_metrics(one: MetricName, other: MetricName) -> tuple[MetricName, str |
 
 
 def _names_without(
-    metrics: Sequence[MetricName], known: dict[tuple[str, str | None], int], wanted: str | None
+    metrics: Sequence[MetricName], known: dict[MetricKey, int], wanted: str | None
 ) -> list[str]:
-    labels = (one.label for one in metrics if _key(one) not in known)
+    labels = (one.label for one in metrics if one.key not in known)
     return [*dict.fromkeys(labels)] if wanted is None else []

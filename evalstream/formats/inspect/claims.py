@@ -182,7 +182,7 @@ class ClaimCheck:
         except CannotCompute as error:
             if error.reason is not Reason.FORMULA or reducer is None:
                 raise
-        listed = results.find_reduction(log, result.get("scorer", result.get("name")), reducer)
+        listed = results.find_reduction(log, results.read_scorer(result), reducer)
         return results.Scores(log, result, lambda: results.listed_scores(listed)), True
 
     def _judge_reduction(self, index: int, reduction: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from string import digits
 from typing import Any, Final
 
-from evalstream.formats.inspect.results import Scores
+from evalstream.formats.inspect.results import Scores, read_scorer
 from evalstream.formats.inspect.values import is_count, same, score_to_float
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
@@ -102,18 +102,14 @@ def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[st
 
     There are none in logs of releases that name the metric of each figure.
     """
-    return log.derive(_find_silent, canonical(_scorer_of(result)))
-
-
-def _scorer_of(result: Mapping[str, Any]) -> Any:
-    return result.get("scorer", result.get("name"))
+    return log.derive(_find_silent, canonical(read_scorer(result)))
 
 
 def _group_results(log: LogView) -> dict[bytes, list[Mapping[str, Any]]]:
     """Return the results by their scorer, as canonical JSON."""
     found: dict[bytes, list[Mapping[str, Any]]] = {}
     for _, one in log.results_scores:
-        found.setdefault(canonical(_scorer_of(one)), []).append(one)
+        found.setdefault(canonical(read_scorer(one)), []).append(one)
     return found
 
 
@@ -123,7 +119,7 @@ def _find_silent(log: LogView, scorer: bytes) -> frozenset[str]:
     if not log.is_before(NAMED_SINCE) or any(one.group for one in metrics):
         return frozenset()
     stated = {one.name.rpartition("/")[2] for one in metrics}
-    declared = list_declared(log, _scorer_of(results[0])) if results else None
+    declared = list_declared(log, read_scorer(results[0])) if results else None
     own = (one.name for one in declared or () if not one.is_ours)
     return frozenset(name for name in own if name.rpartition("/")[2] not in stated)
 
@@ -136,7 +132,7 @@ def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[s
     """
     if not find_silent_metrics(log, result):
         return frozenset()
-    scorer = _scorer_of(result)
+    scorer = read_scorer(result)
     # A figure of a group has another formula than its name says.
     metrics = [one for one in result_metrics(result) if one.formula == one.name]
     stated = Counter(one.name.rpartition("/")[2] for one in metrics)

@@ -14,7 +14,7 @@ from evalstream.formats.inspect.metrics import (
     find_unnamed_figures,
     result_metrics,
 )
-from evalstream.formats.inspect.results import Scores
+from evalstream.formats.inspect.results import Scores, read_scorer
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
 from evalstream.model.text import count_noun
@@ -85,7 +85,7 @@ class ResultClaims:
         reason: Reason,
     ) -> None:
         self._log, self._index = log, index
-        self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
+        self._scorer, self._label = read_scorer(result), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
         self.unnamed = find_unnamed_figures(log, result)

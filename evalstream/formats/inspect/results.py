@@ -168,13 +168,18 @@ def equals(value: Any, expected: Any) -> bool:
     return is_missing(value) if is_missing(expected) else same(value, expected)
 
 
+def read_scorer(result: Mapping[str, Any]) -> Any:
+    """Return the scorer of a result, which the first releases have as its name."""
+    return result.get("scorer", result.get("name"))
+
+
 def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """Return the scores that a result covers: reduced ones, or those of all epochs.
 
     Those of a log without samples are the ones that its reductions list. Raises CannotCompute.
     """
     reducer = text_or_none(result.get("reducer"))
-    named = result.get("scorer", result.get("name"))
+    named = read_scorer(result)
     metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
     kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
     takes_all = log.declared_reducers == [] or (bool(kinds) and kinds <= UNREDUCED)
@@ -220,7 +225,7 @@ class Scores:
 
     def __init__(self, log: LogView, result: Mapping[str, Any], rows: Rows) -> None:
         self._log, self._rows = log, rows
-        self.name, self.scorer = result.get("name"), result.get("scorer", result.get("name"))
+        self.name, self.scorer = result.get("name"), read_scorer(result)
         self.numbers, self.samples = array("d"), array("q")
         self.unscored = 0
         self.is_numeric = True

@@ -329,7 +329,7 @@ def _iterate_names(path: str, line: LazyPattern[bytes], signs: Sequence[bytes]) 
 
 
 def _iterate_output(path: str) -> Iterator[bytes]:
-    """Iterate over the lines between the marks of the harness, about a mebibyte at a time.
+    """Iterate over the lines between the marks of the harness, about 64 KiB at a time.
 
     Since 3.0.5 the harness reads no more than what the first marks enclose (`get_logs_eval`).
     """
@@ -353,5 +353,5 @@ def _iterate_lines(path: str) -> Iterator[bytes]:
             text = rest + piece
             stop = text.rfind(b"\n") + 1
             yield text[:stop]
-            rest = text[stop:] if len(text) - stop < _READ_BYTES else text[stop:][:_MOST_BYTES]
+            rest = text[stop : stop + _MOST_BYTES]
     yield rest

@@ -16,7 +16,12 @@ from evalstream.formats.inspect.metrics import (
     list_declared,
     result_metrics,
 )
-from evalstream.formats.inspect.results import UNREDUCED, is_scored_later, scorer_in_samples
+from evalstream.formats.inspect.results import (
+    UNREDUCED,
+    is_scored_later,
+    read_scorer,
+    scorer_in_samples,
+)
 from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import DECLARED_SINCE, LogView
@@ -143,7 +148,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         # A scorer that is declared without metrics has no result.
         scorers = [one for one in scorers if member(declared.get(one), "metrics") != []]
     results = [one.value for one in log.results_scores]
-    told = {text_or_none(one.get("scorer", one.get("name"))) for one in results}
+    told = {text_or_none(read_scorer(one)) for one in results}
     if scorers and not told:
         place = log.at("results") if "results" in log.header else log.base
         yield INS305.violation("the samples have scores, but the log has no results", place or None)
@@ -207,7 +212,7 @@ def _contradictions(log: LogView) -> Iterator[Violation]:
 
 
 def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
-    scorer = result.get("scorer", result.get("name"))
+    scorer = read_scorer(result)
     metrics = list(result_metrics(result))
     kinds = {one.formula for one in metrics}
     reducer = text_or_none(result.get("reducer"))
