@@ -111,9 +111,13 @@ def is_surely_exact(claim: Decimal, exact: Fraction | float) -> bool:
 
 
 def _is_single(claim: Decimal) -> bool:
-    """Return whether a claim is a single-precision number written with excess digits."""
+    """Return whether a claim is a single-precision number written with excess digits.
+
+    Zeros at the end are no such digits: any writer may fill up a number with them.
+    """
     number = float(claim)
-    if _digits(claim) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
+    digits = "".join(map(str, claim.as_tuple().digits)).strip("0")
+    if len(digits) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
         return False
     return bool(FLOAT.unpack(FLOAT.pack(number))[0] == number)
 

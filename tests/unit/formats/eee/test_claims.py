@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from depth import examples
 from each import each
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
@@ -209,6 +209,8 @@ def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
 
 
 @given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
+@example(Decimal("1000.000000"), Decimal(0), Fraction(-101, 100), True)
+@example(Decimal("0.500000000000"), Decimal("0.5000003"), Fraction(0), False)
 @bounded(max_examples=examples(300))
 def test_digits_are_compared_exactly(
     claim: Decimal, other: Decimal, nudge: Fraction, is_near: bool
