@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -264,6 +265,7 @@ def _held_samples(
     return violations, checked
 
 
+@lru_cache(maxsize=64)
 def is_checked(name: str, options: Options) -> bool:
     """Tell whether the options leave a rule that checks files of a format.
 

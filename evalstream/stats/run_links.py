@@ -357,8 +357,10 @@ class LogLinks:
     input of a sample differs; None is for data that the log does not name.
     """
 
-    def __init__(self, run: Any, task: Any, model: str, data: Any = None) -> None:
-        self.links = RunLinks()
+    def __init__(
+        self, run: Any, task: Any, model: str, data: Any = None, *, links: RunLinks | None = None
+    ) -> None:
+        self.links = RunLinks() if links is None else links
         own, of_model = _digest("run", run, task), _digest("model", model)
         self._has_data = data is not None
         self._run = None if run is None else LinkKey(own, own, _digest("samples", task, data))
@@ -390,9 +392,13 @@ class LogLinks:
             words[1::WORDS] = array("Q", known)
         self.links.append(self._run, words)
 
-    def add_answer(self, *answer: Any) -> None:
-        """Add an answer: JSON values that no other model would give for this sample."""
-        self.links.append(self._answers, array("Q", (_digest(*answer), ANSWER, 0, 0)))
+    def add_answers(self, answers: Iterable[Sequence[Any]]) -> None:
+        """Add answers, each of JSON values that no other model would give for its sample."""
+        words = array("Q")
+        for answer in answers:
+            words.extend((_digest(*answer), ANSWER, *_NO_PLACE))
+        if words:
+            self.links.append(self._answers, words)
 
 
 def _digest(*values: Any) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from io import BytesIO
+from itertools import islice
 from typing import Any, Final
 
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
-from evalstream.parsing.json import canonical, member
-from evalstream.parsing.json_values import list_or_empty, parse_or_none
+from evalstream.parsing.json import UTF8_MARK, fast_known, member
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.stats.run_links import LogLinks, RunLinks
 
 ROWS: Final = 4
@@ -30,35 +32,35 @@ def link_answers(links: RunLinks, model: str, head: bytes) -> None:
     An answer tells by itself if the model took some time for it, which is compared as well. Answers
     without times tell together, if they are long.
     """
-    timed: dict[bytes, None] = {}
-    others: dict[bytes, int] = {}
+    timed: list[tuple[Any, ...]] = []
+    others: list[tuple[Any, ...]] = []
+    characters = 0
     for row in _iterate_rows(head):
         output, turns = row.get("output"), [row.get(name) for name in TRANSCRIPT_KEYS]
-        taken = [member(row.get("performance"), name) for name in _TIMES]
-        given = [row.get("sample_id"), member(row.get("metadata"), "epoch"), output, turns]
-        if any(time.__class__ in {int, float} and time >= LEAST_TIME_MS for time in taken):
-            timed[canonical([*given, taken])] = None
-        else:
-            others[canonical(given)] = _count_characters(output, turns)
-    answers = LogLinks(None, _TASK, model.rpartition("/")[2].casefold())
-    answers.links = links
+        times = [member(row.get("performance"), name) for name in _TIMES]
+        answer = row.get("sample_id"), member(row.get("metadata"), "epoch"), output, turns
+        if any(time.__class__ in {int, float} and time >= LEAST_TIME_MS for time in times):
+            if (*answer, times) not in timed:
+                timed.append((*answer, times))
+        elif answer not in others:
+            others.append(answer)
+            characters += _count_characters(output, turns)
+    answers = LogLinks(None, _TASK, model.rpartition("/")[2].casefold(), links=links)
     if len(timed) > 1:
-        for one in timed:
-            answers.add_answer(one.decode())
-    elif sum(others.values()) >= LEAST_TEXT:
-        answers.add_answer(*map(bytes.decode, others))
+        answers.add_answers(timed)
+    elif characters >= LEAST_TEXT:
+        answers.add_answers([others])
 
 
 def _iterate_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
-    start = 0
-    for _ in range(ROWS):
-        end = head.find(b"\n", start)
-        if end < 0:
-            return
-        row = parse_or_none(head[start:end])
-        if isinstance(row, dict):
+    """Iterate over the first objects of a file; a last line may be cut."""
+    for line in islice(BytesIO(head), ROWS):
+        try:
+            row = fast_known(line.removeprefix(UTF8_MARK))
+        except ValueError:
+            continue
+        if isinstance(row, dict) and line.endswith(b"\n"):
             yield row
-        start = end + 1
 
 
 def _count_characters(output: Any, turns: list[Any]) -> int:

@@ -110,8 +110,10 @@ def check_run(
             if collector.links is not None and aggregate is not None and aggregate.model_id:
                 # Only checks of several runs need it.
                 from evalstream.formats.eee.answer_links import link_answers
+                from evalstream.formats.eee.rules.datastore import ES907
 
-                link_answers(collector.links, aggregate.model_id, head)
+                if ES907.code in context.enabled_codes:
+                    link_answers(collector.links, aggregate.model_id, head)
             source = _open_source(run, options, aggregate, collector)
             with closing(collector), nullcontext() if source is None else closing(source):
                 rows = row_pass.run(opened, collector)

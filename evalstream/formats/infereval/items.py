@@ -201,7 +201,7 @@ class ItemPass:
         for index, response, _ in item.answers:
             time = item.value["samples"][index].get("wall_time_ms")
             if isinstance(time, float) and not time.is_integer():
-                self.links.add_answer(name, index, response, time)
+                self.links.add_answers([(name, index, response, time)])
 
     def _sample_collector(self) -> ItemSamples | None:
         request, samples = self._documents.options.samples, self._documents.collector.samples

@@ -240,7 +240,7 @@ class SampleLinks:
         times = value.get("total_time"), value.get("working_time")
         if isinstance(times[0], float) and times[0] > 0:
             answer = member(value.get("output"), "completion")
-            self.log.add_answer(str(value["id"]), value["epoch"], answer, *times)
+            self.log.add_answers([(str(value["id"]), value["epoch"], answer, *times)])
 
 
 def _data(view: LogView) -> list[Any] | None:

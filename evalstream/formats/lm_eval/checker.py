@@ -291,9 +291,7 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")
     if facts.totals.samples >= least and covered and results.model:
-        links.add_answer(covered)
-        for doc_id, answers in facts.totals.answers.items():
-            links.add_answer(doc_id, answers)
+        links.add_answers([(covered,), *facts.totals.answers.items()])
     return links.links
 
 

@@ -115,8 +115,7 @@ class _Judge:
         from evalstream.stats.run_links import LogLinks
 
         links = LogLinks(None, NAME, given[0].model)
-        for one in given:
-            links.add_answer(one.id, one.patch)
+        links.add_answers((one.id, one.patch) for one in given)
         return links.links
 
     def _groups(self) -> Iterator[PlacedInFile]:
