@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, cleandoc
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, Final
 
 import typer
@@ -100,6 +101,7 @@ def read_by_typer(
             _call(app, words)
         for command, values in lines:
             _require_values(command, values)
+            _refuse_flags_as_values(command, words)
     except Exception as error:
         # The classes of mistakes moved from click into typer; both say how they would end.
         if getattr(error, "exit_code", None) != MISTAKE:
@@ -279,6 +281,24 @@ def _require_values(command: Command, values: Mapping[str, Any]) -> None:
     for one in command.arguments:
         if one.default is REQUIRED and values[one.name] in (None, [], ()):
             raise UsageError(f"Missing argument '{one.text.metavar}'")
+
+
+def _refuse_flags_as_values(command: Command, words: Sequence[str]) -> None:
+    """Raise UsageError if a flag is the value of an option: what it turns on would stay off."""
+    flags = {
+        flag: option
+        for option in command.options
+        for text in (*option_spellings(option), *option.text.former)
+        for flag in text.split("/")
+    }
+    options = takewhile("--".__ne__, words)
+    for word, value in pairwise(options):
+        if word in flags and flags[word].type not in SWITCHES and value in flags:
+            joined = f"{word}={value}" if word.startswith("--") else word + value
+            raise UsageError(
+                f"option {word} needs a value, and {value} is another option; "
+                f"for a value of that name: {joined}"
+            )
 
 
 def group_options(command: Command) -> Iterator[tuple[str, list[Option]]]:

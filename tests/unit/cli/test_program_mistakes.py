@@ -32,6 +32,8 @@ MISTAKES = {
     "seal -": "no aggregate was found for the rows: name it with --aggregate FILE; --create begins",
     "seal --aggregate a": "Missing argument 'ROWS'",
     "check x --aggregate": "'--aggregate' requires an argument; see: evalstream check --help",
+    "check x --output --strict": "for a value of that name: --output=--strict",
+    "check x -j2 -o -v": "option -o needs a value, and -v is another option; for a value of that n",
     "check x --strict=1": "'--strict' does not take a value; see: evalstream check --help",
     "check x -j many": "Invalid value for '--jobs' / '-j': ",
     "check x --idle-timeout soon": "Invalid value for '--idle-timeout': ",
