@@ -120,6 +120,12 @@ def tabled(schema: Any) -> Any:
         demanding({"kind": {"const": "c"}}, {"properties": {"x": {"type": "null"}}}),
         demanding({"kind": {"const": "a"}}, {"properties": {"x": {"type": "string"}}}),
         demanding({"kind": {"const": "a"}}, {"properties": {"x": {"type": "null", "minimum": 1}}}),
+        {
+            **with_member({"type": ["string", "null"]}),
+            **demanding(
+                {"kind": {"const": "a"}}, {"properties": {"y": {"type": "string", "minLength": 1}}}
+            ),
+        },
         demanding({"kind": {"const": "a"}}, {"required": ["x"]}),
         demanding({"kind": {"const": "a"}}, {"minProperties": 1}),
     ],
