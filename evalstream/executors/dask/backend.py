@@ -238,7 +238,7 @@ def refuse_open_address(address: str, name: str) -> None:
     raise UsageError(
         f"{name} has the address {address}, which is without TLS on another machine: everyone on "
         "the way could run code here; configure TLS in Dask and name it tls://…, or add "
-        "--dask-insecure if nobody else is on that network"
+        "--dask-insecure if you are alone on that network"
     )
 
 

@@ -1,7 +1,7 @@
 """The scorers of the harness, where all releases from 0.3.60 on give the same.
 
 Sources: scorer/_common.py, _classification.py, _answer.py, _pattern.py, _choice.py and _model.py of
-inspect_ai. Patterns of one's own are not computed: a pattern that a file chooses may take for ever.
+inspect_ai. Patterns of one's own are not computed: a pattern that a file chooses may never end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The documents of the lm-evaluation-harness, and how they go together.
 
 `--log_samples` writes `samples_TASK_TIME.jsonl`, a row for each sample and filter, `--output_path`
-writes `results_TIME.json`, what they amount to; both have the same time
+writes `results_TIME.json` with the scores of tasks; both have the same time
 (loggers/evaluation_tracker.py of lm_eval 0.4).
 """
 
