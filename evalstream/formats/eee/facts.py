@@ -16,7 +16,7 @@ from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple, field
 from evalstream.model.finding import Violation
 from evalstream.model.run_summary import add_counts
-from evalstream.rules.base import FileFacts, RowCheck
+from evalstream.rules.base import FileFacts, RowCheck, Rule
 from evalstream.stats.claims.judgement import Judgement
 from evalstream.stats.coverage import Coverage, ResultCoverage
 from evalstream.stats.tally import FirstSeenCounter
@@ -293,8 +293,8 @@ class Misjudged(NamedTuple):
     agreed: int
 
 
-def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tuple[str, int]]:
-    """Describe and count the rows that break a habit, if most rows of their strain keep to it.
+def find_exceptions(rule: Rule, facts: RunFacts, habit: str, lack: str) -> Iterator[Violation]:
+    """Report the rows that break a habit, if most rows of their strain keep to it.
 
     `lack` says what these rows have not, and the others have.
     """
@@ -306,7 +306,8 @@ def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tupl
         if rows and keeping >= MOST * rows:
             found.append((first, rows))
     if found:
-        yield f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})", sum_rows(found)
+        message = f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})"
+        yield rule.violation(message, count=sum_rows(found))
 
 
 Answers = FirstSeenCounter[tuple[str | int, ...]]

@@ -1,10 +1,12 @@
-"""The pass over the items of an evaluation, one at a time and in order, and their exact text."""
+"""The pass over the items of an evaluation, one at a time and in order: their text and claims."""
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
-from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.format import EVALUATION, ITEMS
 from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
 from evalstream.formats.infereval.rules.evaluations import INF301
@@ -28,11 +29,13 @@ from evalstream.formats.infereval.rules.samples import (
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.formats.infereval.votes import VERDICTS
+from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, blank_values, member
-from evalstream.parsing.json_values import parse_document
+from evalstream.parsing.json_values import is_number, object_or_empty, parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.rules import syntax
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_object
@@ -269,3 +272,79 @@ class ItemPass:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+
+
+VERDICT: Final = "model_verdict"
+VOTE: Final = "majority_vote"
+KIND: Final = "majority vote"
+
+Verdicts = Mapping[str, int]
+"""The number of items, or of samples, by verdict."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """The claims of one member that are in one state: how many, and over how many samples."""
+
+    items: int = 0
+    samples: int = 0
+    claimed: Counter[str] = field(default_factory=Counter)
+    recomputed: Counter[str] = field(default_factory=Counter)
+
+
+class VerdictTally:
+    """Counts the claims of items by member, state and reason; claims of one kind become one."""
+
+    def __init__(self) -> None:
+        self._groups: defaultdict[tuple[str, State, Reason | None], _Group] = defaultdict(_Group)
+
+    def add(self, item: Item) -> None:
+        """Add the claims of an item: the verdict of its model, and the counts of its vote."""
+        samples, outcome, reason = item.samples, item.outcome, None
+        if not samples:
+            reason = Reason.UNREAD if samples is None else Reason.NO_ROWS
+        elif outcome.tie_broken and item.evaluation.tie_break is None:
+            reason = Reason.UNSURE
+        verdict, votes = item.value.get(VERDICT), object_or_empty(item.value.get(VOTE))
+        claims: list[tuple[str, Verdicts, Verdicts]] = []
+        if verdict in VERDICTS:
+            claims.append((VERDICT, {verdict: 1}, {outcome.verdict: 1}))
+        counts = [votes.get(name, 0) for name in VERDICTS]
+        if votes and all(map(is_number, counts)):
+            claims.append((VOTE, dict(zip(VERDICTS, counts, strict=True)), outcome.counts))
+        for place, claimed, recomputed in claims:
+            # No rule for ties changes what is counted.
+            why = None if place == VOTE and samples else reason
+            state = State.CONFIRMED if claimed == recomputed else State.REFUTED
+            group = self._groups[place, State.OPEN if why else state, why]
+            group.items += 1
+            group.samples += len(samples or ())
+            for name, number in claimed.items():
+                group.claimed[name] += number
+            for name, number in recomputed.items() if samples else ():
+                group.recomputed[name] += number
+
+    def claims(self) -> Iterator[JudgedClaim]:
+        """Yield a claim for each member, state and reason, which covers all of its items."""
+        for (place, state, reason), group in sorted(self._groups.items(), key=_order):
+            yield JudgedClaim(
+                f"/{ITEMS}",
+                f"{place} of {count_noun(group.items, 'item')}",
+                KIND,
+                _counts(group.claimed),
+                _counts(group.recomputed) if group.samples else None,
+                state,
+                None if reason is None else reason.value,
+                group.samples,
+                # The counts of a vote are no score.
+                is_score=place == VERDICT,
+            )
+
+
+def _order(entry: tuple[tuple[str, State, Reason | None], _Group]) -> tuple[int, int, str]:
+    (place, state, reason), _ = entry
+    return place != VERDICT, list(State).index(state), "" if reason is None else reason.value
+
+
+def _counts(verdicts: Counter[str]) -> dict[str, int]:
+    return {verdict: verdicts[verdict] for verdict in VERDICTS}

@@ -20,6 +20,7 @@ from evalstream.parsing.json import canonical, member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.stats.claims import intervals
 from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
+from evalstream.stats.claims.kinds import words
 from evalstream.stats.claims.reducers import CannotCompute
 
 OURS: Final = "inspect_ai/"
@@ -330,26 +331,22 @@ def _random(_scores: Scores, _params: Params) -> float:
     raise CannotCompute(Reason.RESAMPLED)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
-    "accuracy": (_mean, _words("to_float")),
-    "mean": (_mean, _words("to_float")),
-    "std": (_over_scores(intervals.deviation), _words("to_float")),
-    "var": (_over_scores(intervals.variance), _words("to_float")),
-    "stderr": (_over_scores(intervals.mean_error), _words("to_float cluster")),
-    "bootstrap_stderr": (_random, _words("to_float num_samples")),
-    "ci": (_interval(intervals.mean_interval), _words("to_float cluster level method num_samples")),
-    "ci_wilson": (_interval(intervals.wilson_interval), _words("to_float cluster level")),
-    "frequency": (_frequency, _words("categories normalize")),
+    "accuracy": (_mean, words("to_float")),
+    "mean": (_mean, words("to_float")),
+    "std": (_over_scores(intervals.deviation), words("to_float")),
+    "var": (_over_scores(intervals.variance), words("to_float")),
+    "stderr": (_over_scores(intervals.mean_error), words("to_float cluster")),
+    "bootstrap_stderr": (_random, words("to_float num_samples")),
+    "ci": (_interval(intervals.mean_interval), words("to_float cluster level method num_samples")),
+    "ci_wilson": (_interval(intervals.wilson_interval), words("to_float cluster level")),
+    "frequency": (_frequency, words("categories normalize")),
     "grouped": (
         _group_figure,
-        _words("metric group_key all all_label name_template value_to_float"),
+        words("metric group_key all all_label name_template value_to_float"),
     ),
-    "aggregate": (_aggregate, _words("key agg to_float on_missing")),
-    "krippendorff_alpha": (_alpha, _words("level to_float")),
+    "aggregate": (_aggregate, words("key agg to_float on_missing")),
+    "krippendorff_alpha": (_alpha, words("level to_float")),
     "perplexity_per_token": (_perplexity_per_token, frozenset()),
     "perplexity_per_seq": (_perplexity_per_seq, frozenset()),
 }
@@ -358,7 +355,7 @@ _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
 
 def has_own_words(params: Params) -> bool:
     """Return whether a metric turns scores into numbers by a function of its own."""
-    if params.keys() & _words("to_float value_to_float"):
+    if params.keys() & words("to_float value_to_float"):
         return True
     inner = (object_or_empty(params.get(name)) for name in _APPLIED.values())
     return any(has_own_words(object_or_empty(one.get("params"))) for one in inner if one)

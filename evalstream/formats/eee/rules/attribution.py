@@ -11,7 +11,7 @@ from evalstream.formats.eee.facts import (
     SOURCE,
     RunFacts,
     by_version,
-    describe_exceptions,
+    find_exceptions,
     in_any_context,
 )
 from evalstream.formats.eee.rules.answers import (
@@ -152,9 +152,7 @@ def _why_not_in_output(answer: Any, row: Row) -> str | None:
 
 def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
     """Report answers that the output does not hold, where most rows of the file have theirs there."""
-    lack = "extracted_value is not in output.raw, as it is"
-    for message, count in describe_exceptions(facts, SOURCE, lack):
-        yield ES303.violation(message, count=count)
+    return find_exceptions(ES303, facts, SOURCE, "extracted_value is not in output.raw, as it is")
 
 
 def _turns(row: Row, version: str) -> set[Any] | None:

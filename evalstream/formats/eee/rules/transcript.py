@@ -8,13 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Result
-from evalstream.formats.eee.facts import (
-    PROMPT,
-    RowContext,
-    RunFacts,
-    by_version,
-    describe_exceptions,
-)
+from evalstream.formats.eee.facts import PROMPT, RowContext, RunFacts, by_version, find_exceptions
 from evalstream.formats.eee.rules.answers import plain_text
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
@@ -185,8 +179,7 @@ def _question_not_asked(row: Row, version: str) -> Iterable[Violation]:
 def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
     """Report rows whose input.formatted lacks the question that most prompts of the file hold."""
     lack = "input.formatted does not hold input.raw, as it does"
-    for message, count in describe_exceptions(facts, PROMPT, lack):
-        yield ES320.violation(message, count=count)
+    return find_exceptions(ES320, facts, PROMPT, lack)
 
 
 def _spellings(text: str) -> Iterator[str]:
