@@ -232,7 +232,8 @@ def _cell(row: Mapping[str, Any], path: Sequence[str], kind: Cell) -> Any:
         return value
     if kind in ("text", "json"):
         return json.dumps(value).decode()
-    if isinstance(value, bool):
-        return value if kind == "boolean" else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    # A score may be true or false, which counts as 1 and 0 in the check, too.
     is_number = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
-    return float(value) if kind == "number" and is_number else None
+    return float(value) if is_number else None
