@@ -20,6 +20,7 @@ import evalstream
 from evalstream.attestation.envelope import read_trusted_keys
 from evalstream.attestation.statement import list_properties
 from evalstream.attestation.verification import AttestationFile
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.run_summary import RunSummary, Verified
@@ -552,6 +553,8 @@ def test_properties_say_no_more_than_what_was_found() -> None:
     run.count("ES604", evalstream.Severity.WARNING, 1)
     run.verified = Verified(checksum=False, row_count=False, hashes=2, rows=2)
     assert {*list_properties(run, "auto")} == {"EVALSTREAM_SAMPLE_HASHES"}
+    run.claims = (JudgedClaim("/score", "score", "mean", 0.7, 0.7, State.ROUNDED, None, 2, True),)
+    assert "EVALSTREAM_CLAIMS_CONFIRMED_0_OF_1" in list_properties(run, "auto")
 
 
 def test_unsigned_statements_are_for_other_programs(folder: Path) -> None:

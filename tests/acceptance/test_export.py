@@ -97,7 +97,10 @@ def test_types_are_the_same_whatever_the_rows_hold(folder: Path) -> None:
     assert parquet.read_schema(path).equals(before)
 
 
-@each(("score", "expected"), [("10" * 200, None), ("true", 1.0), ("false", 0.0), ('"1"', None), ("0.1", 0.1)])
+@each(
+    ("score", "expected"),
+    [("10" * 200, None), ("true", 1.0), ("false", 0.0), ('"1"', None), ("0.1", 0.1)],
+)
 def test_a_value_that_its_column_cannot_hold_is_in_the_json_beside(
     tmp_path: Path, score: str, expected: float | None
 ) -> None:
