@@ -207,12 +207,12 @@ def _schema(arrow: Any) -> Any:
 def _record(source: RowSource, line: int, text: bytes) -> dict[str, Any]:
     """Return a row as a record. Raises CannotCheck for a line that is not a JSON object."""
     try:
-        row = json.fast(text.removeprefix(json.UTF8_MARK))
+        row = json.read_back(text.removeprefix(json.UTF8_MARK))
     except ValueError as error:
         raise CannotCheck(f"{source.file}: line {line:,} cannot be read: {error}") from error
     one = main_format()
     record = {
-        "run_id": one.run_id(row),
+        "run_id": _text(one.run_id(row)),
         "verdict": source.verdict,
         "file": source.file,
         "file_sha256": source.digest,
@@ -228,11 +228,27 @@ def _record(source: RowSource, line: int, text: bytes) -> dict[str, Any]:
 def _cell(row: Mapping[str, Any], path: Sequence[str], kind: Cell) -> Any:
     """Return a value of a row in the type of its column, None for one that has no such type."""
     value = json.resolve(row, path)
-    if value is None or (kind == "text" and isinstance(value, str)):
-        return value
-    if kind in ("text", "json"):
+    if kind == "text" or value is None:
+        return _text(value)
+    if kind == "json":
         return json.dumps(value).decode()
-    if isinstance(value, bool):
-        return value if kind == "boolean" else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    # A score may be true or false, which counts as 1 and 0 in the check, too.
     is_number = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
-    return float(value) if kind == "number" and is_number else None
+    return float(value) if is_number else None
+
+
+def _text(value: Any) -> str | None:
+    """Return a text as it is, and as JSON one with half a surrogate pair, or another value."""
+    if value is None or (isinstance(value, str) and _is_unicode(value)):
+        return value
+    return json.dumps(value).decode()
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -22,6 +22,9 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "https://in-toto.io/attestation/svr/v0.2"
 VERIFIER: Final = f"{REPOSITORY_URL}/tree/v{__version__}"
 
+PREFIX: Final = "EVALSTREAM_"
+"""What the properties begin with; a key may sign results of other verifiers, too."""
+
 CONFIRMED: Final = "EVALSTREAM_CLAIMS_CONFIRMED"
 """The property of a run all of whose claims are confirmed."""
 
@@ -88,6 +91,8 @@ def read_statement(payload: bytes) -> Statement:
         raise ValueError("the statement names no file, or its properties are not texts")
     if not all(isinstance(one.digest, str) and _DIGEST.fullmatch(one.digest) for one in subjects):
         raise ValueError("the statement has a digest that is not SHA-256 in lower-case hex")
+    if not any(text.startswith(PREFIX) for text in properties):
+        raise ValueError("the statement has no property of evalstream")
     return Statement(subjects, properties)
 
 
@@ -121,7 +126,7 @@ def list_properties(
         "EVALSTREAM_ROWS_COMPLETE": verified is not None and verified.row_count,
         "EVALSTREAM_SAMPLE_HASHES": is_all_hashed,
         "EVALSTREAM_IDS": not _has_found(run, "ES6"),
-        f"{CONFIRMED}_{confirmed}_OF_{claims}": confirmed,
+        f"{CONFIRMED}_{confirmed}_OF_{claims}": claims,
         CONFIRMED: confirmed == claims > 0,
         f"EVALSTREAM_STORE_ADMITTED:{core}": core,
     }

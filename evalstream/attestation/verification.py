@@ -52,8 +52,11 @@ class AttestationFile:
                     self._fault = self._fault or f"line {number:,}: {error}"
                 offset += len(line)
 
-    def verify(self, run: RunSummary, options: Options) -> tuple[list[Violation], str]:
-        """Return what is wrong with the first statement about a run that holds, and its signer."""
+    def verify(self, run: RunSummary, options: Options) -> tuple[list[Violation], str, str]:
+        """Return what is wrong with the statements about a run.
+
+        Where one holds, return who signed it, and the files of the run that it leaves out.
+        """
         first: list[Violation] | None = None
         for envelope, statement in self._about(run.digests):
             signer = find_signer(envelope, self._keys)
@@ -62,12 +65,13 @@ class AttestationFile:
             else:
                 found = [*_differences(statement, run.digests, options)]
                 if not found:
-                    return [], signer.label
+                    left = map(printable, _find_unattested(statement, run.digests).values())
+                    return [], signer.label, ", ".join(left)
             first = first or found
         name = printable(self._path)
         if first is None and self._fault is None:
             first = [ES941.violation(f"{name} has no statement about these files")]
-        return first or [ES940.violation(f"{name}: {self._fault}")], ""
+        return first or [ES940.violation(f"{name}: {self._fault}")], "", ""
 
     def _about(self, digests: Mapping[str, str]) -> Iterator[tuple[Envelope, Statement]]:
         """Iterate over the statements about a file with one of some digests, else one so called."""
@@ -98,12 +102,13 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
         run.leave_open(NO_DIGESTS)
         run.checked = (*run.checked, Checked("attestation not verified", None))
         return []
-    found, signer = open_attestation(options).verify(run, options)
+    found, signer, left = open_attestation(options).verify(run, options)
     fails = run.verdict in ("failed", "unconfirmed") and not options.attestation_only
     if not found and fails:
         message = f"{signer} attests that the run passed; its verdict is {run.verdict} now"
         found = [ES944.violation(message)]
     text = "attestation not ok" if found else f"attestation ok (signed by {signer})"
+    text += f" but not of {left}" if left and not found else ""
     run.checked = (*run.checked, Checked(text, not found))
     return found
 
@@ -124,12 +129,17 @@ def digest_run(run: Run) -> RunSummary:
     return summary
 
 
+def _find_unattested(statement: Statement, digests: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of a run that a statement is not about, by their base names."""
+    attested = {one.digest for one in statement.subjects}
+    return {os.path.basename(path): path for path, one in digests.items() if one not in attested}
+
+
 def _differences(
     statement: Statement, digests: Mapping[str, str], options: Options
 ) -> Iterator[Violation]:
     """Report subjects that are not files of a run, its other files, and missing properties."""
-    attested = {one.digest for one in statement.subjects}
-    left = {os.path.basename(path): path for path, one in digests.items() if one not in attested}
+    left = _find_unattested(statement, digests)
     for one in statement.subjects:
         if one.digest in digests.values():
             continue

@@ -20,6 +20,7 @@ import evalstream
 from evalstream.attestation.envelope import read_trusted_keys
 from evalstream.attestation.statement import list_properties
 from evalstream.attestation.verification import AttestationFile
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.run_summary import RunSummary, Verified
@@ -178,7 +179,7 @@ def test_a_changed_byte_of_the_statements_is_refused(folder: Path, flip: int) ->
         for name in ("run.jsonl", "aggregate.json")
     }
     keys = read_trusted_keys([str(folder / "trusted.pem")])
-    assert AttestationFile(str(path), keys).verify(run, Options()) == ([], "trusted.pem")
+    assert AttestationFile(str(path), keys).verify(run, Options()) == ([], "trusted.pem", "")
     for place in range(0, len(data), 1 if is_deep() else 7):
         changed = bytearray(data)
         changed[place] ^= flip
@@ -240,6 +241,12 @@ INVALID: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "another predicate": lambda found: payload_changed(found, b"svr/v0.2", b"svr/v9"),
     "a text for properties": lambda found: payload_changed(
         found, b'["EVALSTREAM_CHECKSUM", "EVALSTREAM_CLAIMS_CONFIRMED"]', b'"EVALSTREAM_CHECKSUM"'
+    ),
+    "properties of another verifier": lambda found: payload_changed(
+        found, b"EVALSTREAM_", b"SLSA_BUILD_"
+    ),
+    "no property": lambda found: payload_changed(
+        found, b'["EVALSTREAM_CHECKSUM", "EVALSTREAM_CLAIMS_CONFIRMED"]', b"[]"
     ),
     "no subject": lambda found: payload_changed(found, b'"subject"', b'"object"'),
     "another digest": lambda found: payload_changed(found, b'"sha256": "', b'"sha256": "A'),
@@ -320,7 +327,10 @@ def test_a_trusted_statement_about_a_run_that_fails(folder: Path) -> None:
 def test_a_file_that_the_statement_leaves_out(folder: Path) -> None:
     rows = {"run.jsonl": (folder / "run.jsonl").read_bytes()}
     sign_with(folder, dsse.statement(rows))
-    assert verify(folder).passed
+    report = verify(folder)
+    assert report.passed
+    (text,) = (one.text for one in report.runs[0].checked if "attestation" in one.text)
+    assert text == f"attestation ok (signed by trusted.pem) but not of {folder / 'aggregate.json'}"
     assert verify(folder, require="EVALSTREAM_CHECKSUM").counts == {"ES945": 1}
     assert verify(folder, attestation_only=True).counts == {"ES945": 1}
 
@@ -543,6 +553,8 @@ def test_properties_say_no_more_than_what_was_found() -> None:
     run.count("ES604", evalstream.Severity.WARNING, 1)
     run.verified = Verified(checksum=False, row_count=False, hashes=2, rows=2)
     assert {*list_properties(run, "auto")} == {"EVALSTREAM_SAMPLE_HASHES"}
+    run.claims = (JudgedClaim("/score", "score", "mean", 0.7, 0.7, State.ROUNDED, None, 2, True),)
+    assert "EVALSTREAM_CLAIMS_CONFIRMED_0_OF_1" in list_properties(run, "auto")
 
 
 def test_unsigned_statements_are_for_other_programs(folder: Path) -> None:

@@ -73,6 +73,20 @@ def test_each_row_is_there_with_its_run_and_its_values(folder: Path) -> None:
             assert (found[name] if isinstance(value, str) else json.loads(found[name])) == value
 
 
+def test_half_a_surrogate_pair_is_written_as_json(folder: Path) -> None:
+    def edit(rows: list[dict[str, Any]]) -> None:
+        rows[0]["metadata"]["emoji"] = rows[0]["error"] = "cut \ud83d"
+        rows[0]["more"] = "\udc00"
+
+    reseal(folder, edit)
+    done = evalstream.export(folder / "run.jsonl", folder / "tables")
+    assert (done.exit_code, done.rows) == (0, 8)
+    row = records(folder / "tables" / "run.jsonl.parquet")[0]
+    assert row["error"] == '"cut \\ud83d"'
+    assert json.loads(row["metadata"])["emoji"] == "cut \ud83d"
+    assert json.loads(row["other"]) == {"more": "\udc00"}
+
+
 def test_types_are_the_same_whatever_the_rows_hold(folder: Path) -> None:
     def edit(rows: list[dict[str, Any]]) -> None:
         rows[0]["evaluation"]["score"] = 1
@@ -97,7 +111,10 @@ def test_types_are_the_same_whatever_the_rows_hold(folder: Path) -> None:
     assert parquet.read_schema(path).equals(before)
 
 
-@each(("score", "expected"), [("10" * 200, None), ("true", None), ('"1"', None), ("0.1", 0.1)])
+@each(
+    ("score", "expected"),
+    [("10" * 200, None), ("true", 1.0), ("false", 0.0), ('"1"', None), ("0.1", 0.1)],
+)
 def test_a_value_that_its_column_cannot_hold_is_in_the_json_beside(
     tmp_path: Path, score: str, expected: float | None
 ) -> None:

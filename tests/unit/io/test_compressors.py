@@ -137,6 +137,18 @@ def test_pieces_of_gzip_refer_to_those_before(monkeypatch: pytest.MonkeyPatch) -
     assert len(compressed("gzip", [once * 10], 2)) < 2 * len(once)
 
 
+@each("threads", [1, 2])
+def test_gzip_is_written_before_its_end(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr(compressors, "STEP_BYTES", 100)
+    target = io.BytesIO()
+    writer = CompressingWriter(target, "gzip", threads)
+    writer.write(DATA)
+    written = len(target.getvalue())
+    writer.finish()
+    writer.close()
+    assert written > len(target.getvalue()) / 2
+
+
 def test_threads_end_where_a_target_fails() -> None:
     writer = CompressingWriter(io.BytesIO(), "gzip", 3)
     for _ in range(4):
