@@ -87,8 +87,7 @@ def check_inputs(
             memory = CallMemory(ledger, inputs, options)
             outcome = memory.check(lambda show: choose()(options, show), findings.show)
         else:
-            check = choose()
-            outcome = check(options, findings.show)
+            outcome = choose()(options, findings.show)
         return findings.report(options, *outcome)
     finally:
         if options.executor == "dask":
@@ -132,7 +131,11 @@ def _check_combination(options: Options, ledger: str | None, shard: str | None) 
 
         read_expected_ids(options.expect_ids)
     if options.attestation is not None:
-        _check_attestation(options, alone=ledger is None and shard is None)
+        if ledger is not None or shard is not None:
+            raise UsageError("--attestation cannot be combined with --ledger and --shard")
+        from evalstream.attestation.verification import open_attestation
+
+        open_attestation(options)
     if options.has_baseline and shard is not None:
         raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
     if options.has_baseline and ledger is not None and not options.show_values:
@@ -140,15 +143,6 @@ def _check_combination(options: Options, ledger: str | None, shard: str | None) 
             "--no-values and --ledger cannot be combined with --baseline and --write-baseline: the "
             "ledger would hold values"
         )
-
-
-def _check_attestation(options: Options, *, alone: bool) -> None:
-    """Raise UsageError for keys or statements that cannot be read, and MissingExtra."""
-    if not alone:
-        raise UsageError("--attestation cannot be combined with --ledger and --shard")
-    from evalstream.attestation.verification import open_attestation
-
-    open_attestation(options)
 
 
 def _choose_check(

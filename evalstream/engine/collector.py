@@ -51,6 +51,31 @@ class LaterViolation(NamedTuple):
     column: int | None = None
 
 
+class FindingRooms:
+    """Places for findings: `most` of each code in each file, 0 for all.
+
+    The first of each severity has one in any case: a report by files then shows for each file
+    whether it has errors.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: dict[tuple[str, str], int] = {}
+        self._severities: set[tuple[str, str, Severity]] = set()
+
+    def take(self, finding: Finding) -> bool:
+        """Tell whether there is a place for one more finding, and reserve it."""
+        if not self._most:
+            return True
+        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
+        taken = self._taken.get(key, 0)
+        if taken >= self._most and graded in self._severities:
+            return False
+        self._taken[key] = taken + 1
+        self._severities.add(graded)
+        return True
+
+
 class Collector(Generic[C]):
     """Collects the results of one run: merges tallies, finds repeats, passes findings on in order.
 
@@ -88,8 +113,7 @@ class Collector(Generic[C]):
             self.samples = RunSamples(context.options.samples)
         self._file, self._show, self._can_fix = file, show, can_fix
         self._index = DuplicateIndex(context.options.memory_limit)
-        self._shown: dict[tuple[str, str], int] = {}
-        self._severities: set[tuple[str, str, Severity]] = set()
+        self._rooms = FindingRooms(context.options.max_findings)
         self.unshown: set[CountKey] = set()
         self.latest: list[Finding] = []
         self.size = 0
@@ -297,23 +321,11 @@ class Collector(Generic[C]):
                 self._waiting.append(finding)
 
     def _room(self, finding: Finding) -> bool:
-        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
-
-        The first of each severity is shown in any case: a report by files then shows for each
-        file whether it has errors.
-        """
-        most = self.context.options.max_findings
-        if not most:
-            return True
-        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
-        shown = self._shown.get(key, 0)
-        if shown >= most and graded in self._severities:
-            if finding.file == self._file:
-                self.unshown.add(graded[1:])
-            return False
-        self._shown[key] = shown + 1
-        self._severities.add(graded)
-        return True
+        """Tell whether one more finding may be shown, and reserve its place."""
+        has_room = self._rooms.take(finding)
+        if not has_room and finding.file == self._file:
+            self.unshown.add((finding.code, finding.severity))
+        return has_room
 
     def _count(self, violation: Violation, line: int | None) -> None:
         """Count a violation, for the sketch if it is about a line; in an array, about a row."""

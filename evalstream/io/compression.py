@@ -100,8 +100,9 @@ class DecompressingReader:
         member = self._member
         if member is None:
             return self._begin()
-        chunk = self._next(STEP_BYTES if member.needs_input else 0)
-        if member.needs_input and not chunk:
+        library = member.library
+        chunk = self._next(STEP_BYTES if library.needs_input else 0)
+        if library.needs_input and not chunk:
             return False
         self._position += len(chunk)
         try:
@@ -109,8 +110,8 @@ class DecompressingReader:
         except self._codec.errors as error:
             self._handle_failure(member, error)
             return False
-        if member.is_at_end:
-            self._position -= len(member.unused_data)
+        if library.eof:
+            self._position -= len(library.unused_data)
             self._member = None
         return True
 
@@ -170,27 +171,15 @@ class _Member:
 
     def __init__(self, codec: Codec, head: bytes, offset: int) -> None:
         self._codec, self._head, self._offset = codec, head, offset
-        self._decompressor = codec.begin(head)
+        self.library = codec.begin(head)
         self._replay: bytearray | None = bytearray()
         self._returned = 0
-
-    @property
-    def needs_input(self) -> bool:
-        return self._decompressor.needs_input
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
 
     def decompress(self, data: Bytes) -> bytes:
         """Return at most `STEP_BYTES` decompressed. Raises the codec's exceptions."""
         if self._replay is not None:
             self._replay += data
-        output = self._decompressor.decompress(data, STEP_BYTES)
+        output = self.library.decompress(data, STEP_BYTES)
         self._returned += len(output)
         if self._replay is not None and max(self._returned, len(self._replay)) > REPLAY_BYTES:
             self._replay = None

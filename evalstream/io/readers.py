@@ -36,7 +36,7 @@ class FileState(NamedTuple):
     epoch; None where it is not known.
     """
 
-    seen: list[Any]
+    seen: Any
     changed: int | None
 
 
@@ -95,15 +95,8 @@ def _folder_state(path: str) -> FileState:
     return FileState(["folder", real, digest.hexdigest()], changed)
 
 
-class TreeState(NamedTuple):
-    """The state of all files below a folder: a digest, and the time of the last change of one."""
-
-    seen: str
-    changed: int
-
-
-def tree_state(path: str) -> TreeState | None:
-    """Return the state of all files below a folder, as `file_state` does for one, by their names.
+def tree_state(path: str) -> FileState | None:
+    """Return the state of all files below a folder: a digest, and the last change of one.
 
     Returns None where it holds links or hidden folders, whose files a search meets otherwise, or
     cannot be listed.
@@ -131,7 +124,7 @@ def tree_state(path: str) -> TreeState | None:
             digest.update(os.fsencode("\0".join(seen)) + b"\0\0")
     except (OSError, ValueError):
         return None
-    return TreeState(digest.hexdigest(), changed)
+    return FileState(digest.hexdigest(), changed)
 
 
 def _status_fields(status: os.stat_result) -> list[int]:

@@ -172,11 +172,6 @@ class Comparison(DataClass):
     wrong_to_right: int = 0
     failed_changes: int = 0
 
-    @property
-    def has_conflict(self) -> bool:
-        """Whether it has no statistics, such as where scores mean different things."""
-        return self.verdict is CompareVerdict.NOT_COMPARABLE and self.estimate is None
-
 
 class Average(NamedTuple):
     """The means of several results of two runs with equal weights, on the common scale.

@@ -135,19 +135,6 @@ def _claim_test(name: str, text: str, state: State, run: RunSummary) -> TestCase
     return TestCase(name, SKIPPED, f"{text}; it does not fail this check")
 
 
-class _Group:
-    """The findings of one rule about some files: as many lines as are listed."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.occurrences = name, 0
-        self.lines: list[str] = []
-
-    def add(self, finding: Finding) -> None:
-        if len(self.lines) < MOST_FINDINGS:
-            self.lines.append(_line(finding))
-            self.occurrences += finding.occurrences
-
-
 def rule_tests(
     findings: Iterable[Finding],
     counts: Mapping[str, int] | None,
@@ -159,28 +146,33 @@ def rule_tests(
     `counts` are those of a run, by code, or None for findings that belong to no run. `failing`
     are the codes of findings that fail a run.
     """
-    groups: dict[str, _Group] = {}
+    groups: dict[str, list[Finding]] = {}
     for finding in findings:
         if counts is None or finding.code in counts:
-            groups.setdefault(finding.code, _Group(finding.name)).add(finding)
+            listed = groups.setdefault(finding.code, [])
+            if len(listed) < MOST_FINDINGS:
+                listed.append(finding)
     for code in sorted(groups if counts is None else counts):
         text = report.rules.get(code)
-        group = groups.get(code, _Group(text.name if text else ""))
-        test = _rule_test(code, group, None if counts is None else counts[code], text)
+        count = None if counts is None else counts[code]
+        test = _rule_test(code, groups.get(code, []), count, text)
         outcome = ERROR if code in NOT_CHECKED else FAILURE if code in failing else PASSED
         yield test._replace(outcome=outcome)
 
 
-def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> TestCase:
-    lines = list(group.lines)
-    message = count_noun(group.occurrences if count is None else count, "finding")
+def _rule_test(
+    code: str, listed: list[Finding], count: int | None, text: RuleText | None
+) -> TestCase:
+    lines, covered = [*map(_line, listed)], sum(one.occurrences for one in listed)
+    name = next((one.name for one in (*listed, text) if one is not None), "")
+    message = count_noun(covered if count is None else count, "finding")
     if count is None and len(lines) == MOST_FINDINGS:
         message = f"{message} or more"
-    elif count is not None and group.occurrences < count:
-        lines.append(f"… and {count - group.occurrences:,} more")
+    elif count is not None and covered < count:
+        lines.append(f"… and {count - covered:,} more")
     if text and text.fix:
         lines.append(f"fix: {visible(text.fix)}")
-    return TestCase(f"{code} {group.name}".rstrip(), PASSED, message, code, "\n".join(lines))
+    return TestCase(f"{code} {name}".rstrip(), PASSED, message, code, "\n".join(lines))
 
 
 def _line(finding: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from evalstream.batch.single import count_findings
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
 from evalstream.formats.registry import MAIN_CATALOGUE
@@ -59,12 +60,7 @@ class StoreFindings:
         """Show what is to be shown by file, line and code, and judge the store."""
         for finding in sorted(self._kept, key=lambda one: (one.file, *one.order(), one.message)):
             show(finding)
-        failing: dict[str, int] = {}
-        for (code, severity), count in self._counts.items():
-            summary.count(code, severity, count)
-            is_failing = self._selection.fails(code, severity, self._options.threshold)
-            if is_failing and code not in NOT_CHECKED:
-                failing[code] = failing.get(code, 0) + count
+        count_findings(self._counts, self._selection, self._options.threshold, summary)
         summary.incomplete_reason = summary.incomplete_reason or self.open_reason
         summary.selected, summary.ignored = self._options.select, self._options.ignore
-        summary.judge(failing, has_scores=False)
+        summary.judge(summary.failing, has_scores=False)

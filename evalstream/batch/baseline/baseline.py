@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from evalstream.batch.baseline import baseline_file
+from evalstream.engine.collector import FindingRooms
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
 from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
@@ -68,8 +69,7 @@ class Baseline:
         self._lowest = min(options.threshold, Severity.WARNING)
         self._ignored: list[tuple[str, ...]] = []
         self._known: dict[tuple[str, Severity], int] = {}
-        self._shown: dict[tuple[str, str], int] = {}
-        self._severities: set[tuple[str, str, Severity]] = set()
+        self._rooms = FindingRooms(options.max_findings)
         self._table = SpillTable(_TABLES)
         try:
             self._load(options.baseline)
@@ -90,7 +90,7 @@ class Baseline:
             self._known[key] = self._known.get(key, 0) + known
         if known == times:
             return
-        if self._has_room(finding):
+        if self._rooms.take(finding):
             shown = finding._replace(count=times - known) if known else finding
             if not self._options.show_values:
                 is_data = CATALOGUE[code].expects_data
@@ -100,7 +100,7 @@ class Baseline:
     def end_run(self, summary: RunSummary) -> None:
         """Let the findings that were known since the last call fail the run no longer."""
         summary.set_aside(self._known, self._options.threshold)
-        self._known, self._shown, self._severities = {}, {}, set()
+        self._known, self._rooms = {}, FindingRooms(self._options.max_findings)
         reason = summary.incomplete_reason or summary.otherwise_reason
         if summary.is_note or reason or not NOT_CHECKED.isdisjoint(summary.counts):
             return
@@ -130,16 +130,6 @@ class Baseline:
                 self._target, self._options, self._secret, self._iterate_new(), kind=self._kind
             )
         return vanished
-
-    def _has_room(self, finding: Finding) -> bool:
-        """Reserve a place for a finding, by file and code or as the first of its severity."""
-        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
-        most, shown = self._options.max_findings, self._shown.get(key, 0)
-        if most and shown >= most and graded in self._severities:
-            return False
-        self._shown[key] = shown + 1
-        self._severities.add(graded)
-        return True
 
     def _load(self, path: str | None) -> None:
         if path is None:

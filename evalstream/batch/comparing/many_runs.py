@@ -148,7 +148,8 @@ def rank_runs(
     """
     first, *others = runs
     labels = [run.shown.label for run in runs]
-    without = {one.metric.label for one in comparisons if one.has_conflict}
+    none = [one for one in comparisons if one.estimate is None]
+    without = {one.metric.label for one in none if one.verdict is CompareVerdict.NOT_COMPARABLE}
     for a, b in combinations(runs, 2):
         match = request.match(a, b)
         without.update(match.metrics[number].label for number in match.conflicts)

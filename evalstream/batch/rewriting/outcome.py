@@ -79,17 +79,13 @@ class Outcome(DataClass):
 
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
-        self._end(ChangeStatus.REFUSED, reason)
+        self.end(ChangeStatus.REFUSED, reason)
 
     def leave_unread(self, reason: str) -> None:
         """Note that the run could not be read or checked to its end, and why."""
-        self._end(ChangeStatus.UNREAD, reason)
+        self.end(ChangeStatus.UNREAD, reason)
 
-    def leave_unwritten(self, reason: str) -> None:
-        """Note that the place of the run takes no files, and why."""
-        self._end(ChangeStatus.UNWRITTEN, reason)
-
-    def _end(self, status: ChangeStatus, reason: str) -> None:
+    def end(self, status: ChangeStatus, reason: str) -> None:
         """Set the status, and add a reason, cut where it repeats a long name of the source."""
         is_long = len(reason) > LONGEST_REASON
         shown = f"{reason[: LONGEST_REASON - 1]}…" if is_long else reason
@@ -133,7 +129,7 @@ def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> 
         # A disk that is full takes no other run; one folder may be closed, or on a locked disk.
         if not (isinstance(error.__cause__, OSError) and is_write_protected(error.__cause__)):
             raise
-        outcome.leave_unwritten(str(error))
+        outcome.end(ChangeStatus.UNWRITTEN, str(error))
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         outcome.leave_unread(str(internal_error(error)))
     if outcome.status is ChangeStatus.UNREAD:

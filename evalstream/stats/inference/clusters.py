@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -159,9 +159,7 @@ class CopyTotals:
         if count > 1:
             squares = np.maximum(spread + self._squares, 0.0) * count / (count - 1)
             errors = (np.sqrt(squares) / paired.n).tolist()
-        difference = 0.0 if paired.is_equal else paired.moments.means[2]
-        found = _describe_clusters(count, errors[2], difference, level, paired.rounding)
-        return found._replace(error_a=errors[0], error_b=errors[1])
+        return _describe_pairs(paired, count, errors, level)
 
 
 class ClusterTotals:
@@ -186,13 +184,20 @@ class ClusterTotals:
         """Return the statistics of the same pairs, None if there are none or they are extreme."""
         if not paired.n or paired.is_extreme:
             return None
-        mean_a, mean_b, difference = paired.moments.means
-        if paired.is_equal:
-            difference = 0.0
-        sizes, of_a, of_b, of_d = self._sums.sums()[1].T
-        found = clustered_difference(sizes, of_d, difference, level, paired.rounding)
-        errors = clustered_error(sizes, of_a, mean_a), clustered_error(sizes, of_b, mean_b)
-        return found._replace(error_a=errors[0], error_b=errors[1])
+        *means, difference = paired.moments.means
+        means.append(0.0 if paired.is_equal else difference)
+        sizes, *totals = self._sums.sums()[1].T
+        errors = [clustered_error(sizes, *one) for one in zip(totals, means, strict=True)]
+        return _describe_pairs(paired, len(sizes), errors, level)
+
+
+def _describe_pairs(
+    paired: PairedScores, count: int, errors: Sequence[float | None], level: float
+) -> Clustered:
+    """Return the statistics of pairs by the errors of a, of b and of their difference."""
+    difference = 0.0 if paired.is_equal else paired.moments.means[2]
+    found = _describe_clusters(count, errors[2], difference, level, paired.rounding)
+    return found._replace(error_a=errors[0], error_b=errors[1])
 
 
 def clustered_error(sizes: ArrayLike, totals: ArrayLike, mean: float) -> float | None:

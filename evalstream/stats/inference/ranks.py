@@ -141,16 +141,12 @@ class RankedScores:
         random = generator(seed)
         drawn = (
             random.multivariate_normal(means, covariance, size, check_valid="ignore", method="eigh")
-            for size in _sizes(resamples)
+            for start in range(0, resamples, _DRAWN_AT_ONCE)
+            for size in (min(_DRAWN_AT_ONCE, resamples - start),)
         )
         return _with_origin(np.rint(means / unit)), (
             _with_origin(np.rint(some / unit)) for some in drawn
         )
-
-
-def _sizes(resamples: int) -> Iterator[int]:
-    for start in range(0, resamples, _DRAWN_AT_ONCE):
-        yield min(_DRAWN_AT_ONCE, resamples - start)
 
 
 def _with_origin(gaps: Array) -> Array:
