@@ -184,7 +184,7 @@ INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 answers', MIN(f.run), NULL, 
 """
 """The harness logs whose answers are those of an earlier log of another model.
 
-The input digest of each answer is 1 (`ANSWER` in stats/run_links.py).
+The input digest of each answer is 1 (`ANSWER` in stats/log_links.py).
 """
 
 _OF_ANSWERS: Final = """

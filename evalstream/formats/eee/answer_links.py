@@ -10,7 +10,8 @@ from typing import Any, Final
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
 from evalstream.parsing.json import UTF8_MARK, fast_known, member
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.stats.run_links import LogLinks, RunLinks
+from evalstream.stats.log_links import LogLinks
+from evalstream.stats.run_links import RunLinks
 
 ROWS: Final = 4
 """How many rows at the head of a file are looked at."""

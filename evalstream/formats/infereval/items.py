@@ -42,7 +42,7 @@ from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples
-    from evalstream.stats.run_links import LogLinks
+    from evalstream.stats.log_links import LogLinks
 
 
 _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the line)?")
@@ -182,7 +182,7 @@ class ItemPass:
     def _link_collector(self) -> LogLinks | None:
         if not self._documents.options.links:
             return None
-        from evalstream.stats.run_links import LogLinks
+        from evalstream.stats.log_links import LogLinks
 
         document = self._evaluation.document
         run = [document.get(name) for name in ("id", "started_at")]

@@ -31,7 +31,7 @@ from evalstream.parsing.json_values import (
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
-from evalstream.stats.run_links import LogLinks
+from evalstream.stats.log_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
 
 _GRADED: Final = "model_graded"

@@ -279,7 +279,7 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     """
     if facts.task_results is None or facts.results is None or not facts.totals.rows:
         return None
-    from evalstream.stats.run_links import LogLinks
+    from evalstream.stats.log_links import LogLinks
 
     task, results = facts.task_results
     links = LogLinks(results.document.get("date"), task, results.model or "", _data(results, task))

@@ -112,7 +112,7 @@ class _Judge:
         given = [one for one in (self._found.predictions or {}).values() if not one.is_empty]
         if len(given) < LEAST_PATCHES or given[0].model is None:
             return None
-        from evalstream.stats.run_links import LogLinks
+        from evalstream.stats.log_links import LogLinks
 
         links = LogLinks(None, NAME, given[0].model)
         links.add_answers((one.id, one.patch) for one in given)
