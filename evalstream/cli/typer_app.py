@@ -291,14 +291,22 @@ def _refuse_flags_as_values(command: Command, words: Sequence[str]) -> None:
         for text in (*option_spellings(option), *option.text.former)
         for flag in text.split("/")
     }
-    options = takewhile("--".__ne__, words)
-    for word, value in pairwise(options):
-        if word in flags and flags[word].type not in SWITCHES and value in flags:
+    for word, value in pairwise(takewhile("--".__ne__, words)):
+        if value in flags and _takes_value(word, flags):
             joined = f"{word}={value}" if word.startswith("--") else word + value
             raise UsageError(
                 f"option {word} needs a value, and {value} is another option; "
                 f"for a value of that name: {joined}"
             )
+
+
+def _takes_value(word: str, flags: Mapping[str, Option]) -> bool:
+    """Tell whether a word is an option with a value, or short switches that end with one."""
+    if not word.startswith("-") or word == "-":
+        return False
+    names = [word] if word.startswith("--") else [f"-{letter}" for letter in word[1:]]
+    are_switches = [flags[one].type in SWITCHES for one in names if one in flags]
+    return are_switches == [True] * (len(names) - 1) + [False]
 
 
 def group_options(command: Command) -> Iterator[tuple[str, list[Option]]]:

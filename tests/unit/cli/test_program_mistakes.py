@@ -34,6 +34,7 @@ MISTAKES = {
     "check x --aggregate": "'--aggregate' requires an argument; see: evalstream check --help",
     "check x --output --strict": "for a value of that name: --output=--strict",
     "check x -j2 -o -v": "option -o needs a value, and -v is another option; for a value of that n",
+    "check x -qo --strict": "option -qo needs a value, and --strict is another option; for a value",
     "check x --strict=1": "'--strict' does not take a value; see: evalstream check --help",
     "check x -j many": "Invalid value for '--jobs' / '-j': ",
     "check x --idle-timeout soon": "Invalid value for '--idle-timeout': ",
