@@ -32,6 +32,7 @@ from evalstream.model.run import STDIN
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.parsing import json
+from evalstream.parsing.strict_json import SURROGATE
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import whole_check
 
@@ -241,14 +242,6 @@ def _cell(row: Mapping[str, Any], path: Sequence[str], kind: Cell) -> Any:
 
 def _text(value: Any) -> str | None:
     """Return a text as it is, and as JSON one with half a surrogate pair, or another value."""
-    if value is None or (isinstance(value, str) and _is_unicode(value)):
+    if value is None or (isinstance(value, str) and not SURROGATE.search(value)):
         return value
     return json.dumps(value).decode()
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

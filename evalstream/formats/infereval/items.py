@@ -336,7 +336,7 @@ class VerdictTally:
                 state,
                 None if reason is None else reason.value,
                 group.samples,
-                # The counts of a vote are no score.
+                # The counts of a vote are not scores.
                 is_score=place == VERDICT,
             )
 

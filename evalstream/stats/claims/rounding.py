@@ -113,7 +113,7 @@ def is_surely_exact(claim: Decimal, exact: Fraction | float) -> bool:
 def _is_single(claim: Decimal) -> bool:
     """Return whether a claim is a single-precision number written with excess digits.
 
-    Zeros at the end are no such digits: any writer may fill up a number with them.
+    Zeros at the end do not count: any writer may fill up a number with them.
     """
     number = float(claim)
     digits = "".join(map(str, claim.as_tuple().digits)).strip("0")

@@ -140,9 +140,12 @@ class RankedScores:
         unit = _DIGITS * max(deviation, float(np.abs(means).max())) or 1.0
         random = generator(seed)
         drawn = (
-            random.multivariate_normal(means, covariance, size, check_valid="ignore", method="eigh")
+            random.multivariate_normal(
+                *(means, covariance, min(_DRAWN_AT_ONCE, resamples - start)),
+                check_valid="ignore",
+                method="eigh",
+            )
             for start in range(0, resamples, _DRAWN_AT_ONCE)
-            for size in (min(_DRAWN_AT_ONCE, resamples - start),)
         )
         return _with_origin(np.rint(means / unit)), (
             _with_origin(np.rint(some / unit)) for some in drawn
