@@ -57,7 +57,10 @@ class Reason(str, Enum):
 
 
 _UNCERTAINTIES: Final = frozenset(
-    {"confidence interval", "standard deviation", "standard error", "variance"}
+    {
+        *("confidence interval", "spread", "spread of a single trial", "standard deviation"),
+        *("standard error", "variance"),
+    }
 )
 """Kinds of claims that say nothing of how good a model is."""
 

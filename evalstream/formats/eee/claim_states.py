@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
-from evalstream.formats.eee.claims import Claims, read_details
+from evalstream.formats.eee.claims import Claims, has_further_members
 from evalstream.formats.eee.result_judge import SPREADS, ResultJudge, combine_rows, is_in_percent
 from evalstream.model.claim import Reason
 from evalstream.model.row_record import UNJOINED
@@ -114,6 +114,11 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         if claims.level is not None:
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
+    if not has_further_members(document):
+        return
+    # Many results have none.
+    from evalstream.formats.eee.details import read_details
+
     for detail in read_details(document, is_in_percent=is_in_percent(result)):
         where = f"{RESULTS}/{result.place}{detail.place}"
         more = detail.read_method(document) if detail.kind in SPREADS else {}

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 import jiter
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import member, pointer, resolve, text_or_none
-from evalstream.parsing.json_values import parse_or_none, read_decimals
-from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.stats.claims import kinds
+from evalstream.parsing.json import member, resolve, text_or_none
+from evalstream.parsing.json_values import read_decimals
 from evalstream.stats.claims.judgement import Method, method_named
-from evalstream.stats.claims.kinds import ClaimKind, kind_named
 from evalstream.stats.claims.rounding import (
     CERTAIN,
     CERTAIN_DIGITS,
@@ -40,6 +37,27 @@ RESAMPLED: Final = "bootstrap"
 
 MOST_IN_A_DOUBLE: Final = 1 << 53
 """Up to here every whole number is a double."""
+
+Path = tuple[Any, ...]
+"""Keys and indices below a result."""
+
+SCORE_PATH: Final = ("score_details",)
+UNCERTAINTY_PATH: Final = (*SCORE_PATH, "uncertainty")
+KNOWN_MEMBERS: Final[Mapping[Path, frozenset[str]]] = {
+    (): frozenset(
+        {
+            *("evaluation_name", "evaluation_result_id", "evaluation_timestamp"),
+            *("generation_config", "metric_config", "source_data"),
+        }
+    ),
+    SCORE_PATH: frozenset({"score"}),
+    UNCERTAINTY_PATH: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
+    (*UNCERTAINTY_PATH, "standard_error"): frozenset({"value", "method"}),
+    (*UNCERTAINTY_PATH, "confidence_interval"): frozenset(
+        {"lower", "upper", "confidence_level", "method"}
+    ),
+}
+"""The members that are no further figures of a result, by the path of the object that has them."""
 
 Span = tuple[Decimal, Decimal]
 """The smallest and the largest number that may have been written as a claim."""
@@ -130,6 +148,19 @@ def read_claims(text: bytes) -> dict[int, Claims]:
     }
 
 
+def has_further_members(result: Any) -> bool:
+    """Return whether a result has other members than the defined ones, which may be figures."""
+    for path, names in KNOWN_MEMBERS.items():
+        holder = resolve(result, path)
+        if holder is None:
+            continue
+        if holder.__class__ is not dict:
+            return True
+        if any(key not in names and (*path, key) not in KNOWN_MEMBERS for key in holder):
+            return True
+    return False
+
+
 def _spans(*claims: Decimal) -> list[Span]:
     """Return the span of numbers that each claim may be rounded or truncated from.
 
@@ -204,175 +235,3 @@ def _count(holder: Any, name: str) -> int | None:
     if number is None or number == int(number):
         return None if number is None else int(number)
     return int(float(number)) if float(number).is_integer() else None
-
-
-_FIGURE: Final = LazyPattern(
-    r"(?<![a-z])(?:auc|auroc|bleu|chrf|ci|elo|f1|margin|mcc|mrr|ndcg|pass@|perplexity|precision"
-    r"|recall|rouge|rougel|score|sd|wer)(?![a-z])"
-)
-"""Words in the names of details that make a number a figure without a formula."""
-
-_WORD: Final = LazyPattern(r"[a-z]+")
-_OF_OTHERS: Final = frozenset(
-    {
-        *("calls", "characters", "chars", "cost", "duration", "latency", "length", "ms", "price"),
-        *("seconds", "steps", "time", "token", "tokens", "turns", "usd", "words"),
-    }
-)
-_AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
-"""Words of averages of other things than scores, such as avg_tokens."""
-
-_NUMBER: Final = LazyPattern(r"\W*[0-9]")
-"""The start of a text that is a number, perhaps with a sign, a unit or an error."""
-
-CLUSTERED: Final = "cluster"
-
-_SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
-"""The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
-
-_LEVELS: Final = frozenset({"alpha", "confidence", "confidence_level", "level"})
-"""The names of how sure an interval is."""
-
-_PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
-
-Path = tuple[Any, ...]
-"""Keys and indices below a result."""
-
-_SCORE: Final = ("score_details",)
-_DETAILS: Final = (*_SCORE, "details")
-_UNCERTAINTY: Final = (*_SCORE, "uncertainty")
-_KNOWN: Final[Mapping[Path, frozenset[str]]] = {
-    (): frozenset(
-        {
-            *("evaluation_name", "evaluation_result_id", "evaluation_timestamp"),
-            *("generation_config", "metric_config", "source_data"),
-        }
-    ),
-    _SCORE: frozenset({"score"}),
-    _UNCERTAINTY: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
-    (*_UNCERTAINTY, "standard_error"): frozenset({"value", "method"}),
-    (*_UNCERTAINTY, "confidence_interval"): frozenset(
-        {"lower", "upper", "confidence_level", "method"}
-    ),
-}
-"""The members that are no further figures of a result, by the path of the object that has them."""
-
-
-class Detail(NamedTuple):
-    """A further figure of a result: its path and pointer, its kind, and its number."""
-
-    path: Path
-    place: str
-    kind: ClaimKind
-    number: Decimal | None
-    value: Any
-
-    @property
-    def name(self) -> str:
-        """The name of the figure among those of the result."""
-        return "/".join(map(str, self.path)).removeprefix("score_details/").removeprefix("details/")
-
-    def read_method(self, result: Any) -> dict[str, Any]:
-        """Return how an uncertainty in the details is computed, as its name says.
-
-        The converter of Inspect's logs keeps a second error as `bootstrap_stderr`, and beside it as
-        JSON the parameters of that metric.
-        """
-        method = next(
-            (one for one in (RESAMPLED, CLUSTERED) if self.path[-1].startswith(one)), None
-        )
-        settings = resolve(result, (*self.path[:-1], f"{self.path[-1]}_params"))
-        if settings.__class__ is str:
-            settings = parse_or_none(settings.encode("utf-8", "surrogatepass"))
-        draws = member(settings, "num_samples")
-        return {"method": method, "draws": draws if draws.__class__ is int else None}
-
-
-def read_details(result: Any, *, is_in_percent: bool) -> Iterator[Detail]:
-    """Yield the further figures of a result; `is_in_percent` says that its scores are."""
-    leaves: list[_Leaf] = []
-    _list_leaves(result, (), None, leaves)
-    for path, place, value in leaves:
-        kind, number = _read_detail(path, value, is_in_percent=is_in_percent)
-        if kind is not None:
-            yield Detail(path, place or pointer(path), kind, number, value)
-
-
-_Leaf = tuple[Path, str | None, Any]
-"""The path and the value of a member, and the pointer to the text that it was parsed from."""
-
-
-def _list_leaves(value: Any, path: Path, place: str | None, found: list[_Leaf]) -> None:
-    """Add the values that a result holds beside the defined members.
-
-    From 0.2.1 on details are texts, and migration writes an object as its JSON: `place` is then
-    the pointer to that text.
-    """
-    if value.__class__ is str and value[:1] in {"{", "["}:
-        place = place or pointer(path)
-        value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
-    if value.__class__ is dict:
-        known = _KNOWN.get(path, ())
-        for key, part in value.items():
-            if key not in known and not key.casefold().endswith(_SETTINGS):
-                _list_leaves(part, (*path, key), place, found)
-    elif value.__class__ is list:
-        # Lists beside the score are of its samples.
-        for index, part in enumerate(value if path[:1] == _SCORE else ()):
-            _list_leaves(part, (*path, index), place, found)
-    else:
-        found.append((path, place, value))
-
-
-def _read_detail(
-    path: Path, value: Any, *, is_in_percent: bool
-) -> tuple[ClaimKind | None, Decimal | None]:
-    """Return the kind and the number of a further figure of a result.
-
-    The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
-    so only names of figures count, and in an uncertainty all numbers with decimals but its level.
-    The number is None for a text with more than a number. A figure below another member may be of a
-    part of the samples, one in percent may be on another scale than the scores, and a whole number
-    is perhaps a count: they are of an unknown kind.
-    """
-    names = (part for part in reversed(path) if part.__class__ is str and part != "value")
-    name = next(names, None)
-    kind = None if name is None else _kind_of_name(name)
-    if path[:2] == _UNCERTAINTY and value.__class__ is float and name not in _LEVELS:
-        kind = kind or kinds.UNKNOWN
-    if name is None or kind is None or value.__class__ not in {int, float, str}:
-        return None, None
-    text = str(value).strip()
-    if not _NUMBER.match(text):
-        return None, None
-    is_percent = text.endswith("%") or _PERCENT_NAME.search(name) is not None
-    is_scaled = is_percent and not is_in_percent
-    number = _parse_decimal(text.removesuffix("%"), -2 if is_scaled else 0)
-    is_own = path[:-1] in {(), _SCORE, _DETAILS, _UNCERTAINTY}
-    is_count = kind is kinds.AVERAGE and number is not None and 1 < number == int(number)
-    return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
-
-
-@lru_cache(maxsize=4096)
-def _kind_of_name(name: str) -> ClaimKind | None:
-    """Return the kind of a figure in the details.
-
-    The least and the greatest may be those that are possible, unless they are said to be of
-    instances, and averages of tokens or times are figures of other things than the scores.
-    """
-    words = frozenset(_WORD.findall(name.lower()))
-    if words & _OF_OTHERS and words & _AVERAGES and not words & kinds.AVERAGES - _AVERAGES:
-        return None
-    kind = kind_named(name)
-    if kind in {kinds.LEAST, kinds.GREATEST} and "instance" not in words:
-        return kind._replace(is_exact=False, bounds=kinds.UNKNOWN.bounds)
-    return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
-
-
-def _parse_decimal(text: str, exponent: int) -> Decimal | None:
-    """Return the number that a text is, times a power of ten; None for another text."""
-    try:
-        number = Decimal(text).scaleb(exponent)
-    except ArithmeticError:
-        return None
-    return number if number.is_finite() and abs(number.adjusted()) < 300 else None

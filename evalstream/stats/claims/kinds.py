@@ -133,6 +133,21 @@ def _deviations(evidence: Evidence) -> Iterator[Figure]:
         yield Figure("the standard deviation of the scores", spread.deviation)
 
 
+def _any_spreads(evidence: Evidence) -> Iterator[Figure]:
+    yield from _deviations(evidence)
+    yield from _errors(evidence)
+
+
+def _range_of_spreads(evidence: Evidence) -> Bounds:
+    """Return 0 and the range of the scores, which no spread of means of some of them exceeds."""
+    least, most = _range_of_scores(evidence)
+    return 0, None if least is None or most is None else Fraction(most) - Fraction(least)
+
+
+def _single_spread(_evidence: Evidence) -> Iterable[Figure]:
+    return (Figure("the spread of a single trial", 0),)
+
+
 def _most_deviation(evidence: Evidence) -> Bounds:
     """Return 0 and half the range of the scores times √(n/(n-1)) (inequality of Popoviciu)."""
     number = evidence.fewest_values
@@ -249,6 +264,10 @@ VARIANCE: Final = ClaimKind("variance", words("var variance"), _variances, _most
 ERROR: Final = ClaimKind(
     "standard error", words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )
+SPREAD: Final = ClaimKind("spread", frozenset(), _any_spreads, _range_of_spreads, is_exact=False)
+"""A deviation or an error by a name with further words, such as one across trials."""
+
+SINGLE: Final = ClaimKind("spread of a single trial", frozenset(), _single_spread)
 SUM: Final = ClaimKind("sum", frozenset(), _sums, hints=_near_means)
 INTERVAL: Final = ClaimKind("confidence interval", words("confidence_interval ci"))
 AVERAGE: Final = ClaimKind(
@@ -285,6 +304,8 @@ TABLE: Final[tuple[ClaimKind, ...]] = (
     DEVIATION,
     VARIANCE,
     ERROR,
+    SPREAD,
+    SINGLE,
     INTERVAL,
     SUM,
     PERPLEXITY,

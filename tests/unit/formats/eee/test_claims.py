@@ -20,7 +20,8 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.formats.eee.claims import Claims, read_claims, read_details
+from evalstream.formats.eee.claims import Claims, read_claims
+from evalstream.formats.eee.details import read_details
 from evalstream.model.claim import Reason, State
 from evalstream.model.finding import Severity
 from evalstream.stats.claims.evidence import Evidence
@@ -329,6 +330,7 @@ ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_in
 DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
 ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
+ACROSS = {"stddev_across_train_trials": "0.37"}
 WIDE = {"metric_config/min_score": -1e19, "metric_config/max_score": 1e19}
 PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
 
@@ -526,6 +528,18 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         # Figures in the details of a score are claims; settings are not.
         (FOUR, {DETAILS: {"std": "0.5", "accuracy": 0.75, "num_train_trials": 9}}, set(), ""),
         (FOUR, {DETAILS: {"mean": 0.99}}, {"ES801"}, "mean of the scores"),
+        # So is each number with decimals, but by the name of a setting or in a list of samples.
+        (FOUR, {DETAILS: {"rating": "0.93"}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"confidence_interval": {"lower": 0.61}}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"threshold": 0.5, "eval_time": 0.65, "version": "1.1"}}, set(), ""),
+        (FOUR, {DETAILS: {"rewards": [0.25, 0.35], "rating": 12, "date": "2.5.25"}}, set(), ""),
+        # A spread by a longer name may be of other figures, but not across a single trial.
+        (FOUR, {DETAILS: {**ACROSS, "num_train_trials": "1"}}, {"ES801"}, "a single trial"),
+        (FOUR, {DETAILS: {**ACROSS, "num_train_trials": 3}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"stddev_across_trials": "0.0", "num_trials": 1}}, set(), ""),
+        (FOUR, {DETAILS: {"std_across_seeds": 1.2}}, {"ES801"}, "outside 0 to 1"),
+        (FOUR, {DETAILS: {"accuracy_std_over_runs": -0.1}}, {"ES801"}, "outside 0 to ∞"),
+        ([1, 1], {SCORE: 1, DETAILS: {"accuracy_stderr_over_runs": 0.0}}, set(), ""),
         (FOUR, {DETAILS: {"n_correct": "3", "n_samples": 4}}, set(), ""),
         (FOUR, {DETAILS: {"min_instance_score": "0.0", "max_instance_score": "1"}}, set(), ""),
         (FOUR, {DETAILS: {"min_instance_score": "1.0"}}, {"ES801"}, "is not the claim"),
@@ -545,7 +559,7 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {DETAILS: {"acc": "~0.99"}}, {"ES804"}, "no known formula"),
         (FOUR, {"accuracy": 0.99}, {"ES801"}, "mean of the scores"),
         (FOUR, {"score": "0.99"}, {"ES804"}, "no known formula"),
-        (FOUR, {"samples": [{"score": 0.99}], "rank": 0.5}, set(), ""),
+        (FOUR, {"samples": [{"score": 0.99}], "rank": 5}, set(), ""),
         (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (
