@@ -2,16 +2,16 @@
 
 The members are those that the harnesses write: Inspect (inspect_ai, also older logs without
 `version`), lm-evaluation-harness 0.4, BigScience's fork of it for prompts (its logs are among the
-evaluations of EleutherAI/pythia), HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x, Harbor
-0.25, OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever
-0.3.0.
+evaluations of EleutherAI/pythia), lmms-eval 0.1 to 0.7, OLMES, Multi-SWE-bench 1.1 and
+SWE-bench-Live (2026), HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x, Harbor 0.25,
+OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever 0.3.0.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Set
 from typing import Final
 
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
@@ -22,6 +22,10 @@ from evalstream.parsing.lazy_regex import LazyPattern
 INSPECT: Final = "Inspect"
 LM_EVAL: Final = "lm-evaluation-harness"
 LM_EVAL_FORK: Final = "BigScience's fork of lm-evaluation-harness"
+LMMS_EVAL: Final = "lmms-eval"
+OLMES: Final = "OLMES"
+MULTI_SWE_BENCH: Final = "Multi-SWE-bench"
+SWE_BENCH_LIVE: Final = "SWE-bench-Live"
 HELM: Final = "HELM"
 LIGHTEVAL: Final = "LightEval"
 PROMPTFOO: Final = "promptfoo"
@@ -38,7 +42,8 @@ _INSPECT_MEMBER: Final = LazyPattern(rb"PK\x03\x04.{26}_journal/start\.json", re
 class Sign(NamedTuple):
     """Members that logs of one kind have side by side, and the layout of the file.
 
-    `keys` are members, or members of members as `eval/task`; one of `some` must be present, too.
+    `keys` are members, or members of members as `eval/task`; one of `some` must be present, too,
+    and `text` among the first bytes.
     """
 
     harness: str
@@ -46,6 +51,7 @@ class Sign(NamedTuple):
     kinds: tuple[str, ...]
     keys: frozenset[str]
     some: frozenset[str] = frozenset()
+    text: bytes = b""
 
 
 class Log(NamedTuple):
@@ -95,11 +101,18 @@ def detect_log(file: Beginning) -> Log | None:
     if file.head.startswith(_PARQUET):
         is_details = os.path.basename(file.name).startswith("details_")
         return Log(LIGHTEVAL, "a file of details") if is_details else None
-    seen = file.seen
-    members = seen.keys | seen.inner
-    for sign in _SIGNS:
+    return _detect(_SIGNS, file.seen.kind, file.seen.keys | file.seen.inner, file.head)
+
+
+def is_of_relative(kind: str, members: Set[str], head: bytes) -> bool:
+    """Tell whether a file is a log of a fork or relative, which those of a format look like."""
+    return _detect(_OF_RELATIVES, kind, members, head) is not None
+
+
+def _detect(signs: Iterable[Sign], kind: str, members: Set[str], head: bytes) -> Log | None:
+    for sign in signs:
         has_all = sign.keys <= members and (not sign.some or sign.some & members)
-        if has_all and seen.kind in sign.kinds:
+        if has_all and kind in sign.kinds and sign.text in head:
             return Log(sign.harness, sign.what)
     return None
 
@@ -107,6 +120,9 @@ def detect_log(file: Beginning) -> Log | None:
 _SAMPLES: Final = "a file of samples"
 _RESULTS: Final = "a file of results"
 _LOG: Final = "a log"
+_PREDICTIONS: Final = "a file of predictions"
+_RUN_REPORT: Final = "a run report"
+_OF_INSTANCE: Final = "the report of an instance"
 _RUN_SPEC: Final = "a run specification"
 _STATE: Final = "the state of a scenario"
 _SCENARIO: Final = "a scenario"
@@ -131,14 +147,32 @@ _ROWS: Final = (OBJECT, LINES)
 _LIST: Final = (ARRAY,)
 
 
-def _sign(harness: str, what: str, kinds: tuple[str, ...], keys: str, some: str = "") -> Sign:
-    return Sign(harness, what, kinds, frozenset(keys.split()), frozenset(some.split()))
+def _sign(
+    harness: str, what: str, kinds: tuple[str, ...], keys: str, some: str = "", text: bytes = b""
+) -> Sign:
+    return Sign(harness, what, kinds, frozenset(keys.split()), frozenset(some.split()), text)
 
+
+_OF_RELATIVES: Final = (
+    _sign(LM_EVAL_FORK, _RESULTS, _ONE, "results versions table_results config/model_args"),
+    _sign(LMMS_EVAL, _SAMPLES, _ROWS, "doc_id target filtered_resps doc_hash", "input"),
+    _sign(LMMS_EVAL, _SAMPLES, _ONE, "model_configs", "logs"),
+    _sign(
+        *(LMMS_EVAL, _RESULTS, _ONE, "results configs versions"), "model_configs lmms_eval_version"
+    ),
+    # Each configuration of a task has this member since 0.2.2.
+    _sign(LMMS_EVAL, _RESULTS, _ONE, "results configs", text=b'"process_results_use_image":'),
+    _sign(
+        *(MULTI_SWE_BENCH, _RUN_REPORT, _ONE, "incomplete_instances incomplete_ids resolved_ids"),
+        text=b":pr-",
+    ),
+)
+"""Signs of logs that have all members of those of a format, and others."""
 
 _SIGNS: Final = (
+    *_OF_RELATIVES,
     _sign(INSPECT, _LOG, _ROWS, "status eval eval/task", "eval/created eval/run_id eval/model"),
     _sign(LM_EVAL, _SAMPLES, (OBJECT, LINES, ARRAY), "doc_id doc target resps filtered_resps"),
-    _sign(LM_EVAL_FORK, _RESULTS, _ONE, "results versions table_results config/model_args"),
     _sign(LM_EVAL, _RESULTS, _ONE, "results configs versions", "n-shot n-samples config"),
     _sign(LM_EVAL, _RESULTS, _ONE, "results versions config config/model config/model_args"),
     _sign(HELM, _RUN_SPEC, _ONE, "scenario_spec adapter_spec metric_specs"),
@@ -162,10 +196,19 @@ _SIGNS: Final = (
     _sign(OPENAI_EVALS, _LOG, _ROWS, "run_id event_id sample_id type data created_by created_at"),
     _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score metrics htmls convos"),
     _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score score:std"),
+    _sign(OLMES, _RESULTS, _ROWS, "task_hash model_hash task_config compute_config"),
+    _sign(OLMES, _RESULTS, _ONE, "all_primary_scores", "metrics tasks"),
+    _sign(OLMES, _PREDICTIONS, _ROWS, "doc_id model_output task_hash model_hash"),
+    _sign(OLMES, "a file of requests", _ROWS, "request_type native_id", "request"),
+    _sign(MULTI_SWE_BENCH, _OF_INSTANCE, _ONE, "fixed_tests p2p_tests fix_patch_result", "valid"),
+    _sign(MULTI_SWE_BENCH, "a file of patches", _ROWS, "fix_patch org repo number"),
+    _sign(SWE_BENCH_LIVE, _OF_INSTANCE, _ONE, "FAIL_TO_PASS PASS_TO_PASS", "resolved"),
+    _sign(SWE_BENCH_LIVE, _RUN_REPORT, _ONE, "submitted_ids success_ids failure_ids"),
 )
 
 _COMMON: Final = frozenset(
     {"name", "description", "tags", "type", "data", "config", "count", "status"}
+    | {"org", "repo", "number"}
 )
 """Members of logs that many other documents have."""
 

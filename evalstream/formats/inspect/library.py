@@ -163,7 +163,7 @@ def _kind(of: Any) -> Any:
 
 
 def _refuse_moved(score: Any) -> None:
-    found = score.metadata_ and score.metadata_.get(_MOVED)
+    found = (score.metadata_ or {}).get(_MOVED)
     if found is not None and not isinstance(found, str):
         raise ValueError(_MOVED)
 

@@ -99,9 +99,10 @@ It is also the first one in which `inspect score` declares the scorers with whic
 
 
 def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of metrics of the task's own of which no figure of a scorer has the name.
+    """Return the names of metrics of the task's own that no figure of a scorer names.
 
-    There are none in logs of releases that name the metric of each figure.
+    A metric gave figures of other names, which releases say that name the metric of each figure,
+    or none: it may return an empty object.
     """
     return log.derive(_find_silent, canonical(read_scorer(result)))
 
@@ -117,9 +118,8 @@ def _group_results(log: LogView) -> dict[bytes, list[Mapping[str, Any]]]:
 def _find_silent(log: LogView, scorer: bytes) -> frozenset[str]:
     results = log.derive(_group_results).get(scorer, [])
     metrics = [metric for one in results for metric in result_metrics(one)]
-    if not log.is_before(NAMED_SINCE) or any(one.group for one in metrics):
-        return frozenset()
     stated = {one.name.rpartition("/")[2] for one in metrics}
+    stated.update(one.group for one in metrics if one.group)
     declared = list_declared(log, read_scorer(results[0])) if results else None
     own = (one.name for one in declared or () if not one.is_ours)
     return frozenset(name for name in own if name.rpartition("/")[2] not in stated)
@@ -131,7 +131,7 @@ def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[s
     They are those that are not declared, and those of a name that stands there more often than it
     is declared.
     """
-    if not find_silent_metrics(log, result):
+    if not log.is_before(NAMED_SINCE) or not find_silent_metrics(log, result):
         return frozenset()
     scorer = read_scorer(result)
     # A figure of a group has another formula than its name says.

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import ClassVar, Final
 
+from evalstream.engine.layout import is_of_relative
 from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.containment import files_inside
@@ -35,8 +36,6 @@ ROW_MEMBERS: Final = frozenset({"doc_id", "doc", "target", "resps", "filtered_re
 _RESULTS_MEMBERS: Final = frozenset({"results", "configs", "versions"})
 _SOME_OF_RESULTS: Final = frozenset({"n-shot", "n-samples", "config"})
 _OLD_RESULTS: Final = frozenset({"results", "versions", "config", "config/model"})
-_FORK_MEMBER: Final = "table_results"
-"""Written by BigScience's fork for prompts, whose `results` are a list: another format."""
 
 _TIME: Final = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES_NAME: Final = LazyPattern(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", flags=0)
@@ -54,13 +53,15 @@ def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file, or None for a file of another format."""
     seen = file.seen
     if seen.keys >= ROW_MEMBERS and seen.kind in (OBJECT, LINES, ARRAY):
-        return SAMPLES
-    return RESULTS if seen.kind == OBJECT and _are_of_results(seen.keys | seen.inner) else None
+        return None if is_of_relative(seen.kind, seen.keys, file.head) else SAMPLES
+    is_results = seen.kind == OBJECT and _are_of_results(seen.keys | seen.inner, file.head)
+    return RESULTS if is_results else None
 
 
-def _are_of_results(members: Set[str]) -> bool:
+def _are_of_results(members: Set[str], head: bytes) -> bool:
     is_new = members >= _RESULTS_MEMBERS and not members.isdisjoint(_SOME_OF_RESULTS)
-    return is_new or (members >= _OLD_RESULTS and _FORK_MEMBER not in members)
+    has_signs = is_new or members >= _OLD_RESULTS
+    return has_signs and not is_of_relative(OBJECT, members, head)
 
 
 def detect_late(file: Beginning) -> str | None:
@@ -70,7 +71,7 @@ def detect_late(file: Beginning) -> str | None:
         return None
     document = object_or_empty(file.document)
     inner = {f"config/{name}" for name in object_or_empty(document.get("config"))}
-    return RESULTS if _are_of_results(document.keys() | inner) else None
+    return RESULTS if _are_of_results(document.keys() | inner, file.head) else None
 
 
 def samples_name(path: str) -> SamplesName | None:

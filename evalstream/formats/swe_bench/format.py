@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from evalstream.engine.layout import is_of_relative
 from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.containment import files_inside
@@ -100,7 +101,7 @@ def detect_kind(file: Beginning) -> str | None:
         return PREDICTIONS
     if os.path.basename(file.name) in METADATA_FILES and _METADATA.search(file.head):
         return METADATA
-    if seen.kind != OBJECT:
+    if seen.kind != OBJECT or is_of_relative(OBJECT, seen.keys, file.head):
         return None
     names = {one.rpartition("/")[2] for one in seen.inner}
     is_named = os.path.basename(file.name) == DETAILS_FILE

@@ -32,6 +32,26 @@ RESULTS = {"results": {"sums": {"acc,none": 1}}, "configs": {}, "versions": {}, 
            "config": {"model": "hf"}, "git_hash": "0"}  # fmt: skip
 FORK = {"results": [{"task_name": "sums", "prompt_name": "ask", "em": 0.5}], "versions": {},
         "table_results": {}, "config": {"model": "gpt2", "model_args": ""}}  # fmt: skip
+LMMS_SAMPLE = {"doc_id": 0, "target": "2", "filtered_resps": "2", "doc_hash": "0", "input": "1+1",
+               "sums_acc": {"question_id": 0, "score": 1}}  # fmt: skip
+OLD_LMMS_SAMPLE = {**SAMPLE, "doc_hash": "0", "input": "1+1"}
+LMMS_CONFIG = {"task": "sums", "full_docs": False, "process_results_use_image": False}
+LMMS = {**RESULTS, "configs": {"sums": LMMS_CONFIG}}
+OLD_LMMS = {"results": {}, "configs": {}, "versions": {}, "n-shot": {}, "model_configs": {}}
+HASHES = {"task_hash": "0", "model_hash": "1"}
+OLMES = {"task_name": "sums", **HASHES, "model_config": {}, "task_config": {}, "compute_config": {},
+         "num_instances": 2, "metrics": {"primary_score": 0.5}, "task_idx": 0}  # fmt: skip
+MULTI_LISTS = {"completed": ["a/b:pr-1"], "incomplete": ["a/b:pr-2"], "resolved": ["a/b:pr-1"],
+               "unresolved": [], "empty_patch": [], "error": ["a/b:pr-2"],
+               "submitted": ["a/b:pr-1", "a/b:pr-2"]}  # fmt: skip
+MULTI = {"total_instances": 2, **{f"{key}_instances": len(ids) for key, ids in MULTI_LISTS.items()},
+         **{f"{key}_ids": ids for key, ids in MULTI_LISTS.items()}}  # fmt: skip
+MULTI_REPORT = {"org": "a", "repo": "b", "number": 1, "valid": True, "fixed_tests": {},
+                "p2p_tests": {}, "f2p_tests": {}, "fix_patch_result": {}}  # fmt: skip
+PATCH = {"org": "a", "repo": "b", "number": 1, "fix_patch": "diff"}
+LIVE_REPORT = {"instance_id": "a__b-1", "resolved": True, "PASS_TO_PASS": {}, "FAIL_TO_PASS": {}}
+LIVE = {"submitted": 1, "submitted_ids": ["a__b-1"], "success_ids": ["a__b-1"], "failure_ids": [],
+        "error_ids": [], "incomplete_ids": []}  # fmt: skip
 LIGHT = {"config_general": {"lighteval_sha": "0"}, "results": {}, "versions": {},
          "config_tasks": {}, "summary_tasks": {}, "summary_general": {}}  # fmt: skip
 FOO = {"evalId": "eval-1", "results": {"version": 3, "results": [], "stats": {}}, "config": {},
@@ -86,6 +106,24 @@ LOGS: list[tuple[str, bytes, str, str | None]] = [
     ("results_2026.json", document(RESULTS), "lm-evaluation-harness",
      "lm_eval --log_path results_2026.json --output_dir data --include_samples"),
     ("fork.json", document(FORK), "BigScience's fork of lm-evaluation-harness", None),
+    ("lmms_results.json", document(LMMS), "lmms-eval", None),
+    ("late_results.json", document({**RESULTS, "lmms_eval_version": "0.7.3"}), "lmms-eval", None),
+    ("old_results.json", document(OLD_LMMS), "lmms-eval", None),
+    ("lmms_samples_sums.jsonl", lines(LMMS_SAMPLE, LMMS_SAMPLE), "lmms-eval", None),
+    ("old_samples_sums.jsonl", lines(OLD_LMMS_SAMPLE, OLD_LMMS_SAMPLE), "lmms-eval", None),
+    ("sums.json", document({"args": {}, "model_configs": {}, "logs": []}), "lmms-eval", None),
+    ("task-000-sums-metrics.json", document(OLMES), "OLMES", None),
+    ("metrics-all.jsonl", lines(OLMES, OLMES), "OLMES", None),
+    ("metrics.json", document({"all_primary_scores": [], "tasks": []}), "OLMES", None),
+    ("predictions.jsonl", lines({"doc_id": 0, "model_output": [], "metrics": {}, **HASHES}),
+     "OLMES", None),
+    ("requests.jsonl", lines({"request_type": "loglikelihood", "request": {}, "native_id": "0"}),
+     "OLMES", None),
+    ("final_report.json", document(MULTI), "Multi-SWE-bench", None),
+    ("report.json", document(MULTI_REPORT), "Multi-SWE-bench", None),
+    ("patches.jsonl", lines(PATCH, PATCH), "Multi-SWE-bench", None),
+    ("live_report.json", document(LIVE_REPORT), "SWE-bench-Live", None),
+    ("live_results.json", document(LIVE), "SWE-bench-Live", None),
     ("run_spec.json", document(RUN_SPEC), "HELM", "helm --log_path . --output_dir data"),
     ("scenario_state.json", document(STATE), "HELM", "helm --log_path ."),
     ("scenario.json", document(SCENARIO), "HELM", "helm --log_path ."),
@@ -156,6 +194,30 @@ def test_a_log_without_a_converter_says_where_its_scores_are(value: Any, words: 
     Path("log.json").write_bytes(document(value))
     (finding,) = evalstream.check("log.json", jobs=1)
     assert (finding.code, words in finding.message) == ("ES008", True)
+
+
+@each(
+    ("name", "data", "own"),
+    [("results.json", document(LMMS), "lm_eval"), ("old.json", document(OLD_LMMS), "lm_eval"),
+     ("samples.jsonl", lines(OLD_LMMS_SAMPLE), "lm_eval"),
+     ("results.json", document(FORK), "lm_eval"), ("report.json", document(MULTI), "swe_bench"),
+     ("metrics.json", document(OLMES), "harpia")],
+)  # fmt: skip
+def test_logs_of_relatives_are_not_taken_for_those_of_a_format(
+    name: str, data: bytes, own: str
+) -> None:
+    Path(name).write_bytes(data)
+    for path in (name, "."):
+        report = evalstream.check(path, jobs=1)
+        assert (report.exit_code, report.counts) == (3, {"ES008": 1})
+    if own != "harpia":
+        assert evalstream.check(name, jobs=1, input_format=own).counts == {"ES005": 1}
+
+
+@each("value", [RESULTS, {key: MULTI[key] for key in MULTI if key != "incomplete_instances"}])
+def test_logs_of_formats_are_not_taken_for_those_of_relatives(value: Any) -> None:
+    Path("log.json").write_bytes(document(value))
+    assert "ES008" not in evalstream.check("log.json", jobs=1).counts
 
 
 @pytest.mark.parametrize("value", [{"stats": {"evals": 3}}, {"trial_name": "t", "task_name": "t"}])

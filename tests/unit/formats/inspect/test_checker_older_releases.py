@@ -79,14 +79,29 @@ def test_another_result_of_a_scorer_may_have_the_figure_of_an_own_metric(tmp_pat
     assert "passed" in checked(tmp_path, log)
 
 
-@pytest.mark.parametrize("verdict", ["unconfirmed", "failed"])
-@each("figures", [{}, {"high": {"name": "high", "value": 7.5, "params": {}}}])
-def test_an_own_metric_may_give_no_figure(figures: Log, verdict: str, tmp_path: Path) -> None:
-    log, scorer, metrics = log_of("0.3.241" if verdict == "failed" else "0.3.180")
+HIGH = {"high": {"name": "high", "value": 7.5, "params": {}}}
+
+
+@each(
+    ("release", "figures", "verdict"),
+    [("0.3.180", {}, "unconfirmed"), ("0.3.180", HIGH, "unconfirmed"),
+     ("0.3.241", {}, "unconfirmed"), ("0.3.241", HIGH, "failed"),
+     ("0.3.285", {}, "unconfirmed")],
+)  # fmt: skip
+def test_an_own_metric_may_give_no_figure(
+    release: str, figures: Log, verdict: str, tmp_path: Path
+) -> None:
+    log, scorer, metrics = log_of(release)
     scorer["metrics"] += [{"name": f"own/{one}", "options": {}} for one in ("none", "several")]
     metrics |= figures
     found = checked(tmp_path, log)
     assert (verdict in found, found["INS305"]) == (True, 2)
+
+
+def test_a_metric_of_the_harness_gives_its_figure(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.285")
+    scorer["metrics"].append({"name": "inspect_ai/mean", "options": {}})
+    assert "failed" in checked(tmp_path, log)
 
 
 @each(("release", "verdict"), [("0.3.180", "unconfirmed"), ("0.3.241", "failed")])

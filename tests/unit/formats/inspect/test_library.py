@@ -60,6 +60,7 @@ FITS: dict[str, Callable[[Sample], None]] = {
     "NaN": _set("scores", "match", "value", value=float("nan")),
     "list as score": _set("scores", "match", "value", value=[1, "a", True, 0.5]),
     "what its reader moves": _set("scores", "match", "metadata", value={"unscored_reason": "x"}),
+    "empty metadata": _set("scores", "match", "metadata", value={}),
     "sandbox": _set("sandbox", value={"type": "docker", "config": "compose.yaml"}),
     "sandbox of a plugin": _set("sandbox", value={"type": "k8s", "config": {"values": "a"}}),
     "sandbox of early releases": _set("sandbox", value=["docker", "compose.yaml"]),
