@@ -49,3 +49,13 @@ def test_an_outcome_has_twenty_reasons_and_no_more(tmp_path: Path) -> None:
     for number in range(30):
         reasons.add(found._replace(severity=Severity.ERROR, message=f"message {number}"))
     assert len(reasons.of({found.code: 30})) == 20
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_findings_that_were_not_held_are_counted(more: int, tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, b"{}\n")
+    found = next(iter(check(rows, aggregate=aggregate, options=Options(jobs=1))))
+    reasons = Reasons(None)
+    reasons.add(found._replace(severity=Severity.ERROR))
+    words = [f"{found.code}: … and {more} more finding{'s' * (more > 1)}"] * (more > 0)
+    assert list(reasons.of({found.code: 1 + more})[1:]) == words
