@@ -11,7 +11,7 @@ from depth import examples
 from each import each
 from hostile import findings as hostile_findings
 from hostile import names, texts
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from report_fixture import (
     ABSENT,
     CHECKSUM,
@@ -384,6 +384,7 @@ def test_hostile_texts_stay_in_their_cell(summary: Path, one: Finding, name: str
     assert seen.elements <= allowed
 
 
+@example("12. a")
 @given(texts)
 def test_an_escaped_text_shows_as_it_is(text: str) -> None:
     seen = Cells()
