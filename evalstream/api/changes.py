@@ -201,8 +201,10 @@ def fix(
     ):
         written = Outputs(_paths(outputs))
         found_all = _changeable(find_all(names, beside, None, chosen))
-        for found in without_overlap(found_all, written, chosen.routing):
-            take(fix_any(found, job))
+        with closing(RunPlan(without_overlap(found_all, written, chosen.routing))) as plan:
+            job.note_shared(planned.found for planned in plan.in_order())
+            for planned in plan.in_order():
+                take(fix_any(planned.found, job))
     return runs
 
 

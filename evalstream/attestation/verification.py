@@ -34,22 +34,25 @@ ROWS_UNCHECKED: Final = "the attestation alone was verified, and no row was chec
 
 
 class AttestationFile:
-    """The statements in a file, kept as places by digest of their files. Raises OSError."""
+    """The statements in a file, kept as places by digest of their files. Raises OSError.
+
+    `fault` says what the first line that is no statement is instead.
+    """
 
     def __init__(self, path: str, keys: tuple[TrustedKey, ...]) -> None:
         self._path, self._keys = path, keys
         self._places: dict[str, list[int]] = {}
-        self._fault: str | None = "it holds no statement"
+        self.fault: str | None = "it holds no statement"
         offset = number = 0
         with open(path, "rb") as file:
             while line := file.readline(LONGEST_LINE):
                 number += 1
-                self._fault = None if number == 1 else self._fault
+                self.fault = None if number == 1 else self.fault
                 try:
                     for one in _read_line(line)[1].subjects:
                         self._places.setdefault(one.digest, []).append(offset)
                 except ValueError as error:
-                    self._fault = self._fault or f"line {number:,}: {error}"
+                    self.fault = self.fault or f"line {number:,}: {error}"
                 offset += len(line)
 
     def verify(self, run: RunSummary, options: Options) -> tuple[list[Violation], str, str]:
@@ -69,9 +72,9 @@ class AttestationFile:
                     return [], signer.label, ", ".join(left)
             first = first or found
         name = printable(self._path)
-        if first is None and self._fault is None:
+        if first is None and self.fault is None:
             first = [ES941.violation(f"{name} has no statement about these files")]
-        return first or [ES940.violation(f"{name}: {self._fault}")], "", ""
+        return first or [ES940.violation(f"{name}: {self.fault}")], "", ""
 
     def _about(self, digests: Mapping[str, str]) -> Iterator[tuple[Envelope, Statement]]:
         """Iterate over the statements about a file with one of some digests, else one so called."""
@@ -82,7 +85,7 @@ class AttestationFile:
             for offset in offsets:
                 file.seek(offset)
                 yield _read_line(file.readline(LONGEST_LINE))
-            if offsets or self._fault is not None:
+            if offsets or self.fault is not None:
                 return
             file.seek(0)
             names = {os.path.basename(path) for path in digests}
@@ -102,13 +105,16 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
         run.leave_open(NO_DIGESTS)
         run.checked = (*run.checked, Checked("attestation not verified", None))
         return []
-    found, signer, left = open_attestation(options).verify(run, options)
+    file = open_attestation(options)
+    found, signer, left = file.verify(run, options)
     fails = run.verdict in ("failed", "unconfirmed") and not options.attestation_only
     if not found and fails:
         message = f"{signer} attests that the run passed; its verdict is {run.verdict} now"
         found = [ES944.violation(message)]
     text = "attestation not ok" if found else f"attestation ok (signed by {signer})"
     text += f" but not of {left}" if left and not found else ""
+    if file.fault is not None and not any(file.fault in one.message for one in found):
+        text += f"; damaged {file.fault}"
     run.checked = (*run.checked, Checked(text, not found))
     return found
 

@@ -292,10 +292,11 @@ def _refuse_flags_as_values(command: Command, words: Sequence[str]) -> None:
         for flag in text.split("/")
     }
     for word, value in pairwise(takewhile("--".__ne__, words)):
-        if value in flags and _takes_value(word, flags):
+        is_flag = value in flags or value in HELP_FLAGS or value.startswith("--")
+        if is_flag and _takes_value(word, flags):
             joined = f"{word}={value}" if word.startswith("--") else word + value
             raise UsageError(
-                f"option {word} needs a value, and {value} is another option; "
+                f"option {word} needs a value, and {value} reads as another option; "
                 f"for a value of that name: {joined}"
             )
 

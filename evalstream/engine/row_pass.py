@@ -55,6 +55,9 @@ BLOCK_BYTES: Final = 2 * MEBIBYTE
 
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE // 2
 
+MOST_LINES: Final = 1 << 15
+"""Number of lines of a block, as far as the first ones show: each takes memory until its end."""
+
 FEW_THREADS: Final = 4
 """Of more threads each has smaller blocks, and none that wait, so that memory stays bounded."""
 
@@ -92,7 +95,8 @@ def plan_blocks(
     where workers pay off, and tells whether compiled code, which runs in threads, does most work.
     """
     backend, length = backend_for(opened, options, is_ordered=is_ordered, is_native=is_native)
-    length = min(length, most)
+    lines = opened.sample.count(b"\n")
+    length = min(length, most, len(opened.sample) * MOST_LINES // lines if lines else most)
     if opened.sealed is None:
         opened.source.start_digest(algorithms)
     under_way: deque[Block] = deque()

@@ -43,8 +43,8 @@ def is_full(error: OSError) -> bool:
 
 
 def is_write_protected(error: OSError) -> bool:
-    """Tell whether an error means that a file or a folder may not be written."""
-    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    """Tell whether an error is about one file or folder, such as a file that is a mount point."""
+    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 
 
 def unwritable(path: str, error: OSError) -> str:

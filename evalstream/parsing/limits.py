@@ -43,6 +43,9 @@ SIGNAL_INTERVAL: Final = 10_000
 """Number of findings between two checks for a signal."""
 
 _STRING: Final = LazyPattern(f"{STRING}?".encode(), re.DOTALL)
+_SOME: Final = LazyPattern(rb'(?:[^"]*+%b?){1,4096}+' % STRING.encode(), re.DOTALL)
+"""Some strings, and what is before each."""
+
 _LISTED: Final = LazyPattern(rb'(?<=[,\[])[ \t\r\n]*+"[ \t\r\n]*+(?=[,\]])')
 """A string in a list, after each string was replaced by a single quote."""
 
@@ -73,7 +76,7 @@ def refuse_many_values(text: bytes | bytearray) -> None:
     # Every value but the first follows a comma or an opening bracket.
     if len(text) < fewest or _separators(text) < fewest:
         return
-    without_strings = _STRING.sub(b'"', text)
+    without_strings = _without_strings(text)
     texts = sum(1 for _ in _LISTED.finditer(without_strings))
     values = 1 + _separators(without_strings) - _EMPTY.subn(b"", without_strings)[1] - texts
     for number, most, what in (
@@ -82,6 +85,15 @@ def refuse_many_values(text: bytes | bytearray) -> None:
     ):
         if number > most:
             raise TooLarge(f"it contains more than {most:,} {what}, the limit for documents")
+
+
+def _without_strings(text: bytes | bytearray) -> bytes:
+    """Replace each string by a quote, some at a time: the pieces between them need much memory."""
+    parts, start = [], 0
+    while (some := _SOME.match(text, start)) is not None:
+        parts.append(_STRING.sub(b'"', some[0]))
+        start = some.end()
+    return b"".join([*parts, text[start:]])
 
 
 def read_bounded(reader: ByteStream, most: int) -> bytes:

@@ -35,7 +35,7 @@ def sort_claims(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     return sorted(claims, key=lambda one: (WORST_FIRST.index(one.state), not one.is_score))
 
 
-def claim_lines(run: RunSummary, *, refuted_only: bool = False) -> Iterator[str]:
+def claim_lines(run: RunSummary, *, refuted_only: bool) -> Iterator[str]:
     """Iterate over lines about a run's scores and its refuted and open claims, refuted ones first.
 
     Claims that say the same share a line.

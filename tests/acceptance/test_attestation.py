@@ -291,6 +291,17 @@ def test_another_statement_about_the_run_that_holds_comes_first(folder: Path) ->
     assert verify(folder).passed
 
 
+def test_a_damaged_line_beside_one_that_holds_is_mentioned(folder: Path) -> None:
+    ours = attest(folder).read_bytes()
+    (folder / "run.intoto.jsonl").write_bytes(ours + b"[]\n")
+    report = verify(folder)
+    assert report.passed
+    checked = report.runs[0].checked[-1]
+    words = "damaged line 2: not an envelope, which is one JSON object on a line"
+    assert checked.is_ok
+    assert checked.text.partition("; ")[2] == words
+
+
 def test_no_statement_about_the_run(folder: Path) -> None:
     files = {"other.jsonl": b"x", "other.json": b"y"}
     (folder / "run.intoto.jsonl").write_bytes(dsse.line(dsse.envelope(dsse.statement(files))))

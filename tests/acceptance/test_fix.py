@@ -431,8 +431,14 @@ def test_rows_keep_their_place_where_the_aggregate_is_not_replaced(
     monkeypatch.setattr(os, "replace", replace_all_but_a_mount)
     if not has_links:
         monkeypatch.setattr(os, "link", link)
-    with pytest.raises(CannotWrite, match=rf"^{aggregate} cannot be written: Device or resource"):
-        fixed(tmp_path)
+    more = tmp_path / "more"
+    more.mkdir()
+    write_run(more, MARK + bytes_of(sound_rows()), count=8)
+    mounted, free = fixed(tmp_path).outcomes
+    assert mounted.status is ChangeStatus.UNWRITTEN
+    assert mounted.reasons == (f"{aggregate} cannot be written: Device or resource busy",)
+    assert free.status is ChangeStatus.WRITTEN
+    shutil.rmtree(more)
     assert (files_of(tmp_path) == before) is has_links
     assert sorted(os.listdir(tmp_path)) == sorted([rows.name, aggregate.name])
 
@@ -676,3 +682,21 @@ def test_leftovers_of_a_killed_call_go_without_a_word(tmp_path: Path) -> None:
     assert exit_codes([Case(folder, ["fix", ".", "--write"])]) == [0]
     assert {path.name for path in folder.iterdir()} == before
     assert ".evalstream" not in (tmp_path / "out").read_text()
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_rows_of_two_aggregates_are_repaired_in_a_copy_alone(is_dry: bool, tmp_path: Path) -> None:
+    """The seal of the second would not fit what the first repair left."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    rows, aggregate = write_run(folder, MARK + bytes_of(sound_rows()), count=8)
+    other = shutil.copy(aggregate, folder / "other.json")
+    for path in (aggregate, other):
+        edit(path, file_path=rows.name)
+    before = files_of(folder)
+    outcomes = fix(folder, write=not is_dry, options=ALONE).outcomes
+    assert [one.status for one in outcomes] == [ChangeStatus.REFUSED] * 2
+    assert outcomes[0].reasons[0].startswith(f"another aggregate names {rows} as well")
+    assert files_of(folder) == before
+    assert fix(folder, to=tmp_path / "out", options=ALONE).exit_code == 0
+    assert evalstream.check(tmp_path / "out").passed

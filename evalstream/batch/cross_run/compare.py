@@ -337,15 +337,15 @@ def _has_shared(base: sqlite3.Connection, benchmark: int, parts: int) -> bool:
 
 def _compare_words(base: sqlite3.Connection, chosen: str, script: str) -> None:
     """Run a script over a table of the words of some sets, with a row for each row of a run."""
-    if not base.execute(f"{chosen} LIMIT 1").fetchall():
-        return
     base.executescript(
         "DROP TABLE IF EXISTS words; CREATE TABLE words (set_id INTEGER, sample INTEGER,"
         " input INTEGER, line INTEGER, offset INTEGER); BEGIN;"
     )
-    base.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _select_rows(base, chosen))
+    rows = _select_rows(base, chosen)
+    count = base.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", rows).rowcount
     base.execute("COMMIT")
-    base.executescript(script)
+    if count:
+        base.executescript(script)
 
 
 def _select_rows(base: sqlite3.Connection, chosen: str) -> Iterator[tuple[int, ...]]:

@@ -6,7 +6,7 @@ import filecmp
 import os
 import shutil
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from operator import attrgetter
@@ -39,6 +39,10 @@ from evalstream.rules.syntax import ES102
 
 NOT_A_FILE: Final = "only files on this machine can be fixed"
 OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
+SHARED: Final = (
+    "another aggregate names {} as well, and its seal would not fit the repaired rows; --to writes "
+    "repaired copies of both pairs"
+)
 SALVAGE: Final = "see evalstream salvage"
 SYNTAX: Final = "ES1"
 DEPTH: Final = 6
@@ -51,7 +55,8 @@ class FixJob(DataClass):
     `codes` are the rules whose findings are mended. With `writes` files are replaced in place, or
     written below `folder` by their paths relative to `root`; without, nothing is written.
     `had_leftovers` tells whether killed calls had left files in a folder before this call
-    reached it. Use it as a context manager: its end makes the names of all placed files durable.
+    reached it, and `shared` has the rows files that several runs would replace. Use it as a
+    context manager: its end makes the names of all placed files durable.
     """
 
     codes: frozenset[str]
@@ -61,6 +66,7 @@ class FixJob(DataClass):
     options: Options
     progress: Progress
     had_leftovers: dict[str, bool] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     _staging: tuple[str | None, Staging] | None = None
 
     def __enter__(self) -> FixJob:
@@ -80,6 +86,14 @@ class FixJob(DataClass):
             with writing(place or "a temporary folder"):
                 self._staging = place, Staging(place)
         return self._staging[1]
+
+    def note_shared(self, found: Iterable[Run | NoInput]) -> None:
+        """Note which rows files are those of several runs, before any is replaced."""
+        seen: set[str] = set()
+        for run in found if self.folder is None else ():
+            if isinstance(run, Run) and run.rows and not is_remote(run.rows):
+                path = self.target(run.rows)
+                (self.shared if path in seen else seen).add(path)
 
     def targets(self, run: Run) -> list[str]:
         """Return where rows and aggregate go, "" for none. Raises ValueError for no place."""
@@ -195,6 +209,8 @@ def _write_repaired(
     rows, digests = run.rows, None
     if run.rows is not None:
         made = _rows(run.rows, staging, repair, before, actions, job, outcome)
+        if outcome.row_changes and job.target(run.rows) in job.shared:
+            raise ValueError(SHARED.format(printable(run.rows)))
         if outcome.row_changes:
             digests, path = made.target, staging.path(_staging_name(run.rows))
             rows = DigestedFile(path, digests, os.stat(path))

@@ -1,10 +1,40 @@
 """What a terminal is shown: a note that input is awaited there, and rules in colour."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from each import each
 from terminal import in_terminal
+
+from evalstream.cli import check as check_command
+from evalstream.cli.output import ReportOptions, Target
+from evalstream.model.options import RowRouting
+
+
+@each(
+    ("terminals", "routing", "report", "is_shown"),
+    [
+        ("err out", RowRouting(), {}, True),
+        ("out", RowRouting(), {}, False),
+        ("", RowRouting(follow=True), {}, True),
+        ("err out", RowRouting(follow=True), {"form": "jsonl"}, True),
+        ("err out", RowRouting(), {"form": "jsonl"}, False),
+        ("err", RowRouting(), {"form": "jsonl"}, True),
+        ("err out", RowRouting(), {"form": "jsonl", "output": "report"}, True),
+        ("err", RowRouting(passing="all"), {}, False),
+        ("err", RowRouting(passing="all"), {"output": "report"}, True),
+    ],
+)
+def test_a_bar_is_shown_unless_findings_appear_there(
+    terminals: str, routing: RowRouting, report: dict[str, str], is_shown: bool
+) -> None:
+    target = Target(ReportOptions(**report))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("out", "err"):
+            stream = SimpleNamespace(isatty=lambda name=name: name in terminals.split())
+            patch.setattr(check_command.sys, f"std{name}", stream)
+        assert check_command._shows_progress(target, routing) is is_shown
 
 
 @pytest.mark.parametrize("arguments", [["check", "-"], ["salvage", "-", "--to", "copy"]])

@@ -9,6 +9,7 @@ from each import each
 from rows import bytes_of, sound_rows
 
 from evalstream.engine.open_rows import SAMPLE_BYTES, OpenRows, open_rows
+from evalstream.engine.row_pass import BLOCK_BYTES, MOST_LINES, plan_blocks
 from evalstream.io.readers import FileReader
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -72,4 +73,17 @@ def test_a_sample_has_the_first_row_however_long_it_is(tmp_path: Path) -> None:
     found = open_rows(str(path), path.name, Options(), ("sha256",))
     assert found.take_head() == b"".join(rows)
     assert (found.head, found.sample) == (rows[0][:-1], rows[0])
+    found.source.close()
+
+
+@each(("row", "most"), [(b"{}\n", 3 * MOST_LINES), (b"x" * 99 + b"\n", BLOCK_BYTES)])
+def test_blocks_of_tiny_rows_are_small(row: bytes, most: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(row * (BLOCK_BYTES // len(row) + 1))
+    found = open_rows(str(path), path.name, Options(), ("sha256",))
+    found.take_head()
+    plan = plan_blocks(found, Options(jobs=1), ("sha256",), is_native=lambda: True)
+    sizes = [len(block.data) for block in plan.blocks if block is not None]
+    assert len(sizes) > 1
+    assert most - len(row) - 3 < max(sizes) <= most
     found.source.close()

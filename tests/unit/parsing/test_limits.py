@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,22 @@ def test_what_is_no_json_is_counted_in_no_time(text: str) -> None:
 def test_strings_without_an_end_take_linear_time() -> None:
     # In a time that grows with the square this would not end.
     refuse_many_values(b'"\\"' * 800_000 + b"," * 300_000)
+
+
+def test_very_many_strings_are_counted_exactly_in_little_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count = 30_000
+    text = json.dumps({f'"[{number}': "{,\\" for number in range(count)}).encode()
+    refuse_many_values(text)  # compiles the patterns
+    monkeypatch.setattr(limits, "MOST_JSON_VALUES", count + 1)
+    tracemalloc.start()
+    refuse_many_values(text)
+    assert tracemalloc.get_traced_memory()[1] < 2 * len(text)
+    tracemalloc.stop()
+    monkeypatch.setattr(limits, "MOST_JSON_VALUES", count)
+    with pytest.raises(TooLarge, match="more than 30,000 values"):
+        refuse_many_values(text)
 
 
 DOCUMENTS = {

@@ -186,6 +186,14 @@ def test_a_run_that_was_not_checked_is_not_valid(name: str) -> None:
     assert file["file_type"] == kinds[name.split(".")[1]]
 
 
+def test_rows_that_were_not_checked_are_not_valid() -> None:
+    run = run_of(verdict="failed")
+    run.counts["ES001"] = 1
+    aggregate, rows = reported([], run)
+    assert (aggregate["valid"], rows["valid"]) == (True, False)
+    assert rows["errors"][0]["type"] == "not_checked"
+
+
 def test_a_run_that_fails_without_a_finding_is_not_valid() -> None:
     aggregate, rows = reported([], run_of(verdict="failed"))
     assert (aggregate["valid"], rows["valid"]) == (True, False)

@@ -11,7 +11,7 @@ from depth import examples
 from each import each
 from hostile import findings as hostile_findings
 from hostile import names, texts
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from report_fixture import (
     ABSENT,
     CHECKSUM,
@@ -224,9 +224,12 @@ def test_unconfirmed_runs_are_listed_after_what_failed(summary: Path) -> None:
 def test_claims_beyond_the_limit_are_counted(
     summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(github, "MOST_CLAIMS", 1)
-    render(GithubReporter, cases()["verdicts"])
-    assert "… and 18 more refuted or open claims\n" in summary.read_text()
+    for most, told in ((1, 18), (18, 1), (19, None)):
+        summary.unlink(missing_ok=True)
+        monkeypatch.setattr(github, "MOST_CLAIMS", most)
+        render(GithubReporter, cases()["verdicts"])
+        found = re.findall(r"… and (\d+) more refuted or open claim", summary.read_text())
+        assert found == ([] if told is None else [f"{told}"])
 
 
 def stopped() -> Case:
@@ -384,6 +387,7 @@ def test_hostile_texts_stay_in_their_cell(summary: Path, one: Finding, name: str
     assert seen.elements <= allowed
 
 
+@example("12. a")
 @given(texts)
 def test_an_escaped_text_shows_as_it_is(text: str) -> None:
     seen = Cells()

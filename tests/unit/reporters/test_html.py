@@ -28,7 +28,7 @@ from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.findings import quote_word, repeat, shell
-from evalstream.reporters.html.strip import histogram
+from evalstream.reporters.html.strip import histogram, strips
 from evalstream.reporters.markup import (
     POLICY,
     Markup,
@@ -277,6 +277,7 @@ def test_what_was_verified_and_what_was_not_is_said() -> None:
     text = checked(page_of(outcome(run()), made())).text
     assert "✗ Failed" in text
     assert "Checksumnot ok (sha256)" in text
+    assert "Checksumsha256" in text
     assert "Row countnot verified (8 rows read)" in text
     assert "ok in 3 of 8 rows" in text
     assert "Claims1 rounded, 1 refuted" in text
@@ -563,6 +564,20 @@ def test_ticks_of_a_linear_axis_are_few_and_within(low: float, width: float) -> 
     room = width * 1e-3 + abs(low) * 1e-6
     assert len(ticks) <= 7
     assert all(low - room <= tick <= low + width + room for tick in ticks)
+
+
+def test_ticks_stand_at_both_ends() -> None:
+    assert round_steps(0.0, 1.0) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    one = (1,) * 9
+    scores, _ = strips("a", Strip(10, one, one, (0.5,) * 9, *(one,) * 3, total=90))
+    assert Parsed(f"{scores}").texts[-5:] == ["line 1", "21", "41", "61", "81"]
+
+
+@each(("low", "shades"), [(0.5, {"0.54", "1.00"}), (-1.0, {"0.08", "1.00"})])
+def test_shades_begin_at_zero_unless_a_score_is_below(low: float, shades: set[str]) -> None:
+    one, rest = (1, 1), (0, 0)
+    scores, _ = strips("a", Strip(1, one, one, (low, 1.0), rest, rest, rest))
+    assert set(re.findall(r'fill-opacity="([^"]*)"', f"{scores}")) == shades
 
 
 @given(st.floats(1e-6, 1e9), st.floats(1.0, 1e12))

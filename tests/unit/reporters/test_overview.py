@@ -3,9 +3,10 @@
 from report_fixture import finding
 
 from evalstream.model.finding import Severity
-from evalstream.model.report import Report, Totals
+from evalstream.model.report import GoneRuns, Report, Totals
 from evalstream.model.run_summary import RunSummary, Verdict
 from evalstream.reporters.overview import FirstFindings, ListedRun, Sums
+from evalstream.reporters.summary import gone_lines
 
 
 def describe(verdict: Verdict) -> str:
@@ -28,3 +29,10 @@ def test_the_reason_of_a_failed_run_in_a_stored_report_is_an_error() -> None:
         findings.add(finding(code, "a-name", severity, "words", file="some.jsonl"))
     reasons = findings.reasons([ListedRun(1, run)], Report([run], [], 2, 1, Totals()))
     assert "ES202" in reasons[1]
+
+
+def test_runs_that_are_gone_are_counted() -> None:
+    told = ["1 run that the ledger remembers is gone:", "  a"]
+    assert [*gone_lines(Totals(gone=GoneRuns(1, ("a",))))] == told
+    told = ["3 runs that the ledger remembers are gone:", "  a", "  … and 2 more"]
+    assert [*gone_lines(Totals(gone=GoneRuns(3, ("a",))))] == told

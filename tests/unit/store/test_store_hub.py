@@ -86,9 +86,13 @@ def test_a_forged_file_of_data_is_found(hub: FakeHub, trust: bool) -> None:
 
 def test_a_second_run_by_ledger_reads_no_object(hub: FakeHub, tmp_path: Path) -> None:
     ledger = tmp_path / "store.ledger"
-    assert verify(hub.url, ledger=ledger).exit_code == 0
+    first = verify(hub.url, ledger=ledger)
     hub.reset()
-    assert verify(hub.url, ledger=ledger).exit_code == 0
+    second = verify(hub.url, ledger=ledger)
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    paths = [one for name in ("flat/objects", "data") for one in (hub.folder / name).rglob("*")]
+    read = sum(one.stat().st_size for one in paths if one.is_file())
+    assert [one.runs[0].bytes for one in (first, second)] == [read, 0]
     assert hub.count("/objects/") == hub.count("/resolve/" + "c" * 40 + "/data/") == 0
 
 

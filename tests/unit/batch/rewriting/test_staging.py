@@ -98,6 +98,21 @@ def test_what_a_killed_call_left_is_removed_and_what_a_living_one_has_stays(tmp_
     assert list(tmp_path.iterdir()) == [alien]
 
 
+def test_where_no_folder_can_be_locked_one_without_a_lock_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its call may live, and be about to make its lock."""
+
+    def flock(*_: int) -> None:
+        raise OSError(37, "No locks available")
+
+    begun = tmp_path / ".migrate-begun.evalstream"
+    begun.mkdir()
+    monkeypatch.setattr(staging_module.fcntl, "flock", flock)
+    with Staging(str(tmp_path)):
+        assert begun.is_dir()
+
+
 def test_the_lock_of_a_folder_is_removed_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
