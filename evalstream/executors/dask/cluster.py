@@ -170,6 +170,10 @@ class Cluster:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 threads = await asyncio.wait_for(self._client.nthreads(), ANSWER_TIMEOUT_SECONDS)
+            except TimeoutError:
+                silent = f"no answer for {ANSWER_TIMEOUT_SECONDS:g} seconds"
+                self._mark_lost(f"{self._name} is lost: {silent}")
+                return
             except Exception as error:  # noqa: BLE001 - any failure means lost
                 self._mark_lost(str(self._lost_error(error)))
                 return
