@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import tee
+from itertools import chain, tee
 
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import is_outside, without_rows
@@ -120,17 +120,17 @@ def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | Non
     return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.find_file, named)) else None
 
 
-_WEB = ("http://", "https://")
 _SIGNS_OF_URLS = ("?", "#", "::", "\0")
+_VERSION = "?versionId="
 
 
 def stands_for_prefix(url: str) -> bool:
     """Tell whether a URL is the beginning of objects' names. Raises OSError, MissingExtra."""
-    if url.lower().startswith(_WEB):
+    if _is_web(url):
         return False
     if url.endswith("/"):
         return True
-    if file_names.ends_like_ours(url) or "?" in url or is_readable(url):
+    if file_names.ends_like_ours(url) or _VERSION in url or is_readable(url):
         return False
     return any(remote.list_objects(url))
 
@@ -142,15 +142,16 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
     is not an aggregate is returned as a peek. Raises OSError if a document cannot be read, and
     MissingExtra.
     """
-    is_signed = "?" in url and url.lower().startswith(_WEB)
-    if not file_names.is_json_name(url.partition("?")[0]):
-        candidates = [] if is_signed else file_names.aggregate_candidates(url)
+    plain = url.partition("?" if _is_web(url) else _VERSION)[0]
+    is_signed = _is_web(url) and plain != url
+    if not file_names.is_json_name(plain):
+        candidates = [] if is_signed else file_names.aggregate_candidates(plain)
         return Run(url, next(filter(is_readable, candidates), None))
     look = peek.peek_document(remote.read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE):
         return look
-    named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]
-    rows = next(filter(is_readable, named), None)
+    named = chain(_beside(plain, look.declared), file_names.rows_named_like(plain))
+    rows = None if is_signed else next(filter(is_readable, named), None)
     if rows is not None:
         return Run(rows, url)
     leads_out = look.declared if look.declared and is_outside(look.declared) else None
@@ -158,8 +159,20 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
 
 
 def _beside(url: str, declared: str | None) -> list[str]:
-    """Name the object beside an aggregate that it declares; the name cannot add a query."""
+    """Name the object beside an aggregate that it declares.
+
+    The name adds no query, and leads to no other folder.
+    """
     name = os.path.basename(declared or "")
-    if not name or any(sign in name for sign in _SIGNS_OF_URLS):
+    if name in {"", os.curdir, os.pardir} or any(sign in name for sign in _SIGNS_OF_URLS):
         return []
+    if _is_web(url):
+        # Folders need no library for URLs.
+        from urllib.parse import quote
+
+        name = quote(name)
     return [f"{url.rpartition('/')[0]}/{name}"]
+
+
+def _is_web(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))

@@ -37,8 +37,8 @@ class Listed(NamedTuple):
     """An object by its path below the listed prefix.
 
     `size` is in bytes, and `mark` differs from that of another object under the same name: the
-    ETag, else the generation, else the modification time. Both are None where the store does not
-    report them.
+    ETag, or the generation, and after a space the modification time. Both are None where the store
+    does not report them.
     """
 
     path: str
@@ -292,11 +292,15 @@ def open_s3(url: str, scheme: str) -> tuple[Any, str]:
         "read_timeout": retry.STALL_SECONDS,
         "retries": {"total_max_attempts": 1},
     }
-    files, path = open_filesystem(
-        url, config_kwargs=config | fsspec_settings(scheme, "config_kwargs")
+    kind: Any = import_module("fsspec").get_filesystem_class(scheme)
+    # A URL would be cut at each `::`, which is part of a key here.
+    files = kind(
+        use_listings_cache=False,
+        config_kwargs=config | fsspec_settings(scheme, "config_kwargs"),
+        **kind._get_kwargs_from_urls(url),  # noqa: SLF001 - the version that a URL names
     )
     files.retries = 1
-    return files, path
+    return files, kind._strip_protocol(url)  # noqa: SLF001 - as fsspec does with URLs
 
 
 async def _read_part(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:

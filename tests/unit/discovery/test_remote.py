@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ import evalstream
 from evalstream.discovery import remote
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
-from evalstream.io.names import NO_ENDING
-from evalstream.io.remote import Listed, list_objects, read_each, reader, retry
+from evalstream.io.names import NO_ENDING, rows_named_like
+from evalstream.io.remote import Listed, list_objects, listing, read_each, retry
+from evalstream.io.remote.reader import READERS
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
@@ -195,7 +197,10 @@ def test_what_a_list_tells_goes_with_the_run(s3: Store) -> None:
     assert isinstance(two, Run)
     assert (one.size, two.size) == (3, 6)
     assert one.mark is not None
-    assert one.mark.strip('"').isalnum()
+    etag, _, moment = one.mark.partition(" ")
+    assert etag.strip('"').isalnum()
+    # An object that is put back has its old ETag again, and another time.
+    assert datetime.fromisoformat(moment).year >= 2026
     assert one.mark != two.mark
     s3.keep("told/x_samples.jsonl", b"[]\n")
     again = next(find_runs([f"{s3.prefix}/told/"]))
@@ -257,6 +262,34 @@ def test_a_list_that_breaks_off_is_no_list(
     (nothing,) = find_runs([f"{s3.prefix}/broken/"])
     assert isinstance(nothing, NoInput)
     assert not nothing.readable
+
+
+@pytest.mark.parametrize("wrong", [{}, {"Name": "results"}])
+def test_the_page_of_a_proxy_is_not_the_last_page_of_a_list(
+    s3: Store, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str]
+) -> None:
+    first = {"IsTruncated": True, "NextContinuationToken": "a", "Contents": [{"Key": "x/1.jsonl"}]}
+
+    def answer(*_: Any, **request: Any) -> Any:
+        return wrong if "ContinuationToken" in request else first
+
+    monkeypatch.setattr("s3fs.S3FileSystem.call_s3", answer)
+    (nothing,) = find_runs([f"{s3.prefix}/x/"])
+    assert isinstance(nothing, NoInput)
+    assert (nothing.readable, nothing.reason) == (
+        False,
+        "it could not be listed: the server did not send a list of objects (tried 5 times)",
+    )
+
+
+def test_what_is_told_of_a_list_names_it(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(retry, "notify", told.append)
+    s3.server.faults.refuses = 1
+    assert list(list_objects(f"{s3.prefix}/told-of/")) == [[]]
+    (notice,) = told
+    begin = f"{s3.prefix}/told-of/: the server answered 503 (Service Unavailable); attempt 2 of 5"
+    assert notice.startswith(begin)
 
 
 def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,14 +355,14 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
 
 
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
+    monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
         list(list_objects("memory://x"))
 
 
 def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
     urls = []
-    for number in range(reader.READERS * 2 + 3):
+    for number in range(READERS * 2 + 3):
         s3.keep(f"each/{number}", b"x" * number)
         urls.append(f"{s3.prefix}/each/{number}")
     urls.insert(5, f"{s3.prefix}/each/none")
@@ -354,3 +387,30 @@ def test_no_other_name_is_guessed_from_a_signed_url(monkeypatch: pytest.MonkeyPa
     for url in ("https://host.example/x_samples.jsonl?sig=1", "HTTPS://host.example/x.jsonl?s=1"):
         assert remote.found_at(url) == Run(url, None)
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked"),
+    [
+        ("data/a b.jsonl", "https://host.example/run/a%20b.jsonl"),
+        ("data/x%2F..%2F..%2Fy.jsonl", "https://host.example/run/x%252F..%252F..%252Fy.jsonl"),
+        ("data/..", None),
+        ("data/.", None),
+    ],
+)
+def test_a_declared_name_leads_to_no_other_folder(
+    declared: str, asked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"detailed_evaluation_results": {"file_path": declared}, "evaluation_results": []}
+    found: list[str] = []
+    monkeypatch.setattr(remote.remote, "read_whole", lambda *_: json.dumps(document).encode())
+    monkeypatch.setattr(remote, "is_readable", found.append)
+    remote.found_at("https://host.example/run/x.json")
+    named = [] if asked is None else [asked]
+    assert found == [*named, *rows_named_like("https://host.example/run/x.json")]
+
+
+def test_no_query_is_part_of_the_names_beside_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "is_readable", lambda url: url == "s3://bucket/x.json")
+    rows = "s3://bucket/x_samples.jsonl?versionId=1"
+    assert remote.found_at(rows) == Run(rows, "s3://bucket/x.json")
