@@ -14,7 +14,7 @@ from evalstream.discovery.unrecognised import EMPTY, ROWS_LIKE, Leftovers
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.io import names as file_names
 from evalstream.io import remote
-from evalstream.io.beginning import PEEK_BYTES, Beginning
+from evalstream.io.beginning import stored_beginning
 from evalstream.io.names import Exclusion
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run
@@ -75,7 +75,9 @@ class Prefix:
         texts = remote.read_each((self.join_path(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
             if look is None:
-                look = peek.peek_safely(partial(_peek_object, next(again), next(texts)))  # noqa: PLW2901
+                look = peek.peek_safely(  # noqa: PLW2901
+                    partial(_peek_object, next(again), next(texts), tree)
+                )
             yield look
 
     def _classify_object(self, one: remote.Listed, left: Leftovers) -> FileEntry | None:
@@ -96,25 +98,29 @@ def is_readable(url: str) -> bool:
         return False
 
 
-def _peek_object(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
+def _peek_object(file: KnownFile, text: bytes | OSError, tree: FileTable) -> peek.AggregatePeek:
     is_json = file_names.is_json_name(file.path)
-    if text is None:
-        return peek.AggregatePeek(peek.AGGREGATE if is_json else peek.OTHER)
+    if isinstance(text, OSError):
+        # The check of a pair by name reads it again, and says why it cannot.
+        is_pair = is_json and any(map(tree.find_file, file_names.rows_named_like(file.path)))
+        kind = peek.AGGREGATE if is_pair else peek.UNREAD
+        return peek.AggregatePeek(kind, detail=None if is_pair else f"it cannot be read: {text}")
     if is_json:
         return peek.peek_document(text, file.path)
-    return peek.peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
+    return peek.peek_bytes(stored_beginning(file.path, text))
 
 
 def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | None:
     """Return the kind of an object as far as names and sizes show it; None if it must be read."""
     if file_names.is_rows_name(file.path):
         return peek.AggregatePeek(peek.ROWS, detail=None if file.size else EMPTY)
-    if file_names.is_packed_json_name(file.path) or not (
-        file_names.is_json_name(file.path) or file_names.is_yaml_name(file.path)
-    ):
+    is_json = file_names.is_json_name(file_names.without_packing(file.path))
+    if not is_json and not file_names.is_yaml_name(file.path):
         return peek.AggregatePeek(peek.OTHER)
     if (file.size or 0) > MOST_JSON_BYTES:
         return peek.AggregatePeek(peek.TOO_LARGE)
+    if not file_names.is_json_name(file.path):
+        return None
     stem = file_names.without_ending(file.path)
     named = (f"{stem}{file_names.SAMPLES}{ending}" for ending in file_names.ALL_ROWS_ENDINGS)
     return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.find_file, named)) else None

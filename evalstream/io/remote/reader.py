@@ -256,9 +256,9 @@ READERS: Final = 8
 """Number of small objects read in parallel."""
 
 
-def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Read objects of at most `most` bytes in parallel; None for those that cannot be read."""
-    ahead: deque[BackgroundCall[bytes | None]] = deque()
+def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | OSError]:
+    """Read objects of at most `most` bytes in parallel; some are errors, as they cannot be read."""
+    ahead: deque[BackgroundCall[bytes | OSError]] = deque()
     for url in urls:
         ahead.append(BackgroundCall(partial(_read, url, most)))
         if len(ahead) == READERS:
@@ -267,13 +267,13 @@ def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
         yield _finish_call(ahead.popleft())
 
 
-def _read(url: str, most: int) -> bytes | None:
+def _read(url: str, most: int) -> bytes | OSError:
     try:
         return read_whole(url, most)
-    except OSError:
-        return None
+    except OSError as error:
+        return error
 
 
-def _finish_call(running: BackgroundCall[bytes | None]) -> bytes | None:
+def _finish_call(running: BackgroundCall[bytes | OSError]) -> bytes | OSError:
     with STOPPING.interruptible():
         return running.result()

@@ -1,5 +1,6 @@
 """Runs below a prefix in a store: found like those of a folder, page by page."""
 
+import gzip
 import json
 import os
 import tempfile
@@ -165,6 +166,64 @@ def test_what_no_format_takes_is_counted(store: Place) -> None:
 
 
 METRIC = b"id: m\nname: m\ndirection: higher_is_better\n"
+
+
+def test_packed_documents_are_looked_at_like_local_ones(store: Place) -> None:
+    for name, data in (
+        ("like.json.gz", gzip.compress(b'{"schema_version": "0.3.0"}')),
+        ("cut.json.gz", gzip.compress(b'{"evaluation_results": []}')[:-12]),
+        ("other.json.gz", gzip.compress(b'{"a": 1}')),
+    ):
+        store._keep(name, data)
+    for name in ("evaluation.json", "benchmark.json"):
+        store._keep(f"i/{name}.gz", gzip.compress((EXAMPLES / "infereval" / name).read_bytes()))
+    run, left = find_runs([f"{store.prefix}/"])
+    assert getattr(run, "format", None) == "infereval"
+    assert isinstance(left, Unrecognised)
+    assert left.leaves_open
+    assert {one.kind: one.first for one in left.kinds} == {
+        "aggregate_like": ("cut.json.gz", "like.json.gz"),
+        "json": ("other.json.gz",),
+    }
+
+
+def test_an_object_that_cannot_be_read_is_told(
+    store: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("metric.yaml", "alone.json", "x.json", "packed.json.gz"):
+        store._keep(name, b"{}")
+    store._keep("x.jsonl", b"{}\n")
+
+    def read(urls: Any, _: int) -> Iterator[OSError]:
+        return (PermissionError("access denied") for _ in urls)
+
+    monkeypatch.setattr(remote.remote, "read_each", read)
+    found = list(find_runs([f"{store.prefix}/"]))
+    assert [one for one in found if isinstance(one, NoInput)] == [
+        NoInput(f"{store.prefix}/{name}", "it cannot be read: access denied", readable=False)
+        for name in ("alone.json", "metric.yaml", "packed.json.gz")
+    ]
+    # The check of a pair by name reads its aggregate again.
+    (run,) = (one for one in found if isinstance(one, Run))
+    assert (run.rows, run.aggregate) == (f"{store.prefix}/x.jsonl", f"{store.prefix}/x.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [("harpia/log.jsonl", "harpia"), ("swe_bench/preds.jsonl", "swe_bench")],
+)
+def test_rows_of_other_formats_are_not_taken_for_faulty_ones(
+    name: str, format_name: str, s3: Store
+) -> None:
+    s3.keep("others/rows.jsonl", (EXAMPLES / name).read_bytes())
+    for url in (f"{s3.prefix}/others/rows.jsonl", f"{s3.prefix}/others/"):
+        report = evalstream.check(url, jobs=1)
+        assert (report.exit_code, report.counts) == (3, {"ES008": 1})
+        assert f"--input-format {format_name}" in next(iter(report)).message
+    # Whoever names a format has its rules.
+    url = f"{s3.prefix}/others/rows.jsonl"
+    assert evalstream.check(url, jobs=1, input_format=format_name).exit_code == 0
+    assert evalstream.check(url, jobs=1, input_format="eee").exit_code == 1
 
 
 def test_documents_of_other_formats_are_found_in_a_store(store: Place) -> None:
@@ -366,7 +425,7 @@ def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
         s3.keep(f"each/{number}", b"x" * number)
         urls.append(f"{s3.prefix}/each/{number}")
     urls.insert(5, f"{s3.prefix}/each/none")
-    sizes = [None if data is None else len(data) for data in read_each(urls, 12)]
+    sizes = [len(data) if isinstance(data, bytes) else None for data in read_each(urls, 12)]
     expected = [number if number <= 12 else None for number in range(len(urls) - 1)]
     assert sizes == [*expected[:5], None, *expected[5:]]
 
