@@ -64,7 +64,7 @@ def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
     if scheme in S3:
         files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)
-        return _s3_pages(files, bucket, f"{key.strip('/')}/" if key.strip("/") else "")
+        return _s3_pages(files, bucket, f"{key.rstrip('/')}/" if key.strip("/") else "")
     return _folder_pages(*open_filesystem(url), redact_url(url))
 
 

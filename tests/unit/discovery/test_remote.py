@@ -289,6 +289,14 @@ def test_lists_come_page_by_page(s3: Store, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(s3.server.paths) == 5
 
 
+def test_a_key_may_begin_with_a_slash(s3: Store) -> None:
+    s3.keep("/slash/x.jsonl", b"{}\n")
+    s3.keep("slash/y.jsonl", b"{}\n")
+    for below, name in (("//slash/", "x.jsonl"), ("/slash/", "y.jsonl")):
+        (run,) = find_runs([f"{s3.prefix}{below}"])
+        assert run == Run(f"{s3.prefix}{below}{name}", None, size=3, mark=getattr(run, "mark", ""))
+
+
 def _small_pages(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     from s3fs import S3FileSystem
 
