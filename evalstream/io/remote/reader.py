@@ -98,14 +98,17 @@ _Returned = TypeVar("_Returned")
 
 
 def exists(url: str) -> bool:
-    """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
+    """Tell whether an object exists, and no page of a web server stands for it.
+
+    Raises OSError where that is not known, MissingExtra.
+    """
     store = find_store(url)
     try:
-        _get_info(store, redact_url(url))
+        info = _get_info(store, redact_url(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
     store.close()
-    return True
+    return not info.is_page
 
 
 def read_whole(url: str, most: int, watch: Watch | None = None) -> bytes:

@@ -79,6 +79,8 @@ _NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent
 _UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
 _BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
 _REDIRECTED: Final = FailureReason("the server redirects every request", permanent=True)
+_LED_AWAY: Final = FailureReason("the server redirects to what is no web address", permanent=True)
+_NO_HTTP: Final = FailureReason("the server's answer is no valid HTTP", ConnectionError)
 _TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
 
 
@@ -171,7 +173,9 @@ _REASONS_BY_NAME: Final = {
         (_NOT_SECURE, "SSLError ClientSSLError ClientConnectorCertificateError"),
         (_NO_SENSE, "InvalidURL ParamValidationError"),
         # botocore asks an S3 that redirects for the region of the bucket, and follows once more.
-        (_REDIRECTED, "RecursionError"),
+        (_REDIRECTED, "RecursionError TooManyRedirects"),
+        (_LED_AWAY, "RedirectClientError"),
+        (_NO_HTTP, "ClientResponseError"),
         (_TIMED_OUT, "TimeoutError ReadTimeoutError ConnectTimeoutError TimeoutException"),
         (_UNREACHABLE, "ClientConnectorError EndpointConnectionError ConnectError"),
         (_BROKEN, "ClientPayloadError ClientOSError ServerDisconnectedError HTTPClientError"),

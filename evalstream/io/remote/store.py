@@ -25,12 +25,14 @@ MODIFIED: Final = "modification time"
 class ObjectInfo(NamedTuple):
     """The properties of an object: its size, whether it supports ranges, and its version marks.
 
-    Version marks distinguish it from another object under the same URL.
+    Version marks distinguish it from another object under the same URL. A server may send a page
+    of HTML for each name that it does not have.
     """
 
     size: int | None
     ranged: bool
     marks: Mapping[str, str]
+    is_page: bool = False
 
 
 class Listed(NamedTuple):
