@@ -66,6 +66,10 @@ class Cluster:
             ready.result(timeout + ANSWER_TIMEOUT_SECONDS)
         except ExecutorLost:
             raise
+        except TimeoutError as error:
+            ready.cancel()
+            silent = f"a worker did not answer for {ANSWER_TIMEOUT_SECONDS:g} seconds"
+            raise ExecutorLost(f"{self._name}: {silent}") from error
         except Exception as error:
             ready.cancel()
             raise self._lost_error(error) from error
