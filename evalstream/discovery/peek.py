@@ -43,6 +43,7 @@ BROKEN: Final = 8
 STRANGE: Final = 9
 ASIDE: Final = 10
 FAULTY: Final = 11
+UNREAD: Final = 12
 
 AGGREGATES: Final = (AGGREGATE, BROKEN)
 """Checked as an aggregate."""
@@ -66,7 +67,7 @@ class AggregatePeek(NamedTuple):
     in a folder where nothing shows that it belongs to an evaluation. STRANGE are lines of
     objects without any member of a row, or of other values. A file of kind ASIDE holds no data:
     `detail` is then the kind under which it is counted. A look at a FAULTY file met an internal
-    error, whose message is `detail`.
+    error, whose message is `detail`; of an UNREAD one `detail` says why it cannot be read.
     """
 
     kind: int

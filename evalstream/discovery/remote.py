@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import tee
+from itertools import chain, tee
 
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import is_outside, without_rows
@@ -14,7 +14,7 @@ from evalstream.discovery.unrecognised import EMPTY, ROWS_LIKE, Leftovers
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.io import names as file_names
 from evalstream.io import remote
-from evalstream.io.beginning import PEEK_BYTES, Beginning
+from evalstream.io.beginning import stored_beginning
 from evalstream.io.names import Exclusion
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run
@@ -75,7 +75,9 @@ class Prefix:
         texts = remote.read_each((self.join_path(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
             if look is None:
-                look = peek.peek_safely(partial(_peek_object, next(again), next(texts)))  # noqa: PLW2901
+                look = peek.peek_safely(  # noqa: PLW2901
+                    partial(_peek_object, next(again), next(texts), tree)
+                )
             yield look
 
     def _classify_object(self, one: remote.Listed, left: Leftovers) -> FileEntry | None:
@@ -96,41 +98,45 @@ def is_readable(url: str) -> bool:
         return False
 
 
-def _peek_object(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
+def _peek_object(file: KnownFile, text: bytes | OSError, tree: FileTable) -> peek.AggregatePeek:
     is_json = file_names.is_json_name(file.path)
-    if text is None:
-        return peek.AggregatePeek(peek.AGGREGATE if is_json else peek.OTHER)
+    if isinstance(text, OSError):
+        # The check of a pair by name reads it again, and says why it cannot.
+        is_pair = is_json and any(map(tree.find_file, file_names.rows_named_like(file.path)))
+        kind = peek.AGGREGATE if is_pair else peek.UNREAD
+        return peek.AggregatePeek(kind, detail=None if is_pair else f"it cannot be read: {text}")
     if is_json:
         return peek.peek_document(text, file.path)
-    return peek.peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
+    return peek.peek_bytes(stored_beginning(file.path, text))
 
 
 def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | None:
     """Return the kind of an object as far as names and sizes show it; None if it must be read."""
     if file_names.is_rows_name(file.path):
         return peek.AggregatePeek(peek.ROWS, detail=None if file.size else EMPTY)
-    if file_names.is_packed_json_name(file.path) or not (
-        file_names.is_json_name(file.path) or file_names.is_yaml_name(file.path)
-    ):
+    is_json = file_names.is_json_name(file_names.without_packing(file.path))
+    if not is_json and not file_names.is_yaml_name(file.path):
         return peek.AggregatePeek(peek.OTHER)
     if (file.size or 0) > MOST_JSON_BYTES:
         return peek.AggregatePeek(peek.TOO_LARGE)
+    if not file_names.is_json_name(file.path):
+        return None
     stem = file_names.without_ending(file.path)
     named = (f"{stem}{file_names.SAMPLES}{ending}" for ending in file_names.ALL_ROWS_ENDINGS)
     return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.find_file, named)) else None
 
 
-_WEB = ("http://", "https://")
 _SIGNS_OF_URLS = ("?", "#", "::", "\0")
+_VERSION = "?versionId="
 
 
 def stands_for_prefix(url: str) -> bool:
     """Tell whether a URL is the beginning of objects' names. Raises OSError, MissingExtra."""
-    if url.lower().startswith(_WEB):
+    if _is_web(url):
         return False
     if url.endswith("/"):
         return True
-    if file_names.ends_like_ours(url) or "?" in url or is_readable(url):
+    if file_names.ends_like_ours(url) or _VERSION in url or is_readable(url):
         return False
     return any(remote.list_objects(url))
 
@@ -142,15 +148,16 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
     is not an aggregate is returned as a peek. Raises OSError if a document cannot be read, and
     MissingExtra.
     """
-    is_signed = "?" in url and url.lower().startswith(_WEB)
-    if not file_names.is_json_name(url.partition("?")[0]):
-        candidates = [] if is_signed else file_names.aggregate_candidates(url)
+    plain = url.partition("?" if _is_web(url) else _VERSION)[0]
+    is_signed = _is_web(url) and plain != url
+    if not file_names.is_json_name(plain):
+        candidates = [] if is_signed else file_names.aggregate_candidates(plain)
         return Run(url, next(filter(is_readable, candidates), None))
     look = peek.peek_document(remote.read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE):
         return look
-    named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]
-    rows = next(filter(is_readable, named), None)
+    named = chain(_beside(plain, look.declared), file_names.rows_named_like(plain))
+    rows = None if is_signed else next(filter(is_readable, named), None)
     if rows is not None:
         return Run(rows, url)
     leads_out = look.declared if look.declared and is_outside(look.declared) else None
@@ -158,8 +165,20 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
 
 
 def _beside(url: str, declared: str | None) -> list[str]:
-    """Name the object beside an aggregate that it declares; the name cannot add a query."""
+    """Name the object beside an aggregate that it declares.
+
+    The name adds no query, and leads to no other folder.
+    """
     name = os.path.basename(declared or "")
-    if not name or any(sign in name for sign in _SIGNS_OF_URLS):
+    if name in {"", os.curdir, os.pardir} or any(sign in name for sign in _SIGNS_OF_URLS):
         return []
+    if _is_web(url):
+        # Folders need no library for URLs.
+        from urllib.parse import quote
+
+        name = quote(name)
     return [f"{url.rpartition('/')[0]}/{name}"]
+
+
+def _is_web(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))

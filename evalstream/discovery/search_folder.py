@@ -174,6 +174,9 @@ class _Search:
             return None
         if look.kind == peek.FAULTY:
             return FoundRuns(FaultyInput(self._place.join_path(file.path), look.detail or ""))
+        if look.kind == peek.UNREAD:
+            path, reason = self._place.join_path(file.path), look.detail or ""
+            return FoundRuns(NoInput(path, reason, readable=False))
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
         log = self._find_log(look)

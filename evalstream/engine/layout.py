@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from typing import Final
 
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
@@ -258,17 +258,22 @@ def detect_layout(
     *,
     any_rows: bool = False,
     of_aggregates: Collection[str] = (),
+    describe_other: Callable[[bytes], str | None] | None = None,
 ) -> Layout:
     """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
 
     Every file that is not certainly something else counts as rows, so that its lines are checked.
     `path` is the path of the file, None for a stream; the advice for a harness's log contains it.
     With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
+    `describe_other` describes files of other formats by their first bytes.
     """
     if not any_rows and all(head.find(member, 0, _NEAR) < 0 for member in _ROW_MEMBERS):
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.describe(path))
+        other = None if describe_other is None else describe_other(head[:PEEK_BYTES])
+        if other is not None:
+            return Layout(FOREIGN, other)
     # Either has such a byte among the first two.
     if head.find(b"\0", 0, 2) >= 0 or not head[:1].isascii():
         for name, beginning in _WIDE.items():

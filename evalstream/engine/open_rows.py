@@ -173,6 +173,7 @@ def open_rows(
     of_aggregates: Collection[str] = (),
     any_rows: bool = False,
     sealed: str | None = None,
+    describe_other: Callable[[bytes], str | None] | None = None,
 ) -> OpenRows:
     """Open the rows of a run and recognise their layout; reports call them `name`.
 
@@ -180,13 +181,15 @@ def open_rows(
     this process, even if workers could read them, and the bytes cut off long lines are kept on
     disk. `of_aggregates` are members that show an aggregate. With `any_rows` logs of harnesses are
     rows, too. `sealed` is the digest of a seal, by one of `algorithms`: where it is
-    that of a compressed file, the unpacked bytes are not digested. Raises OSError if they cannot be
+    that of a compressed file, the unpacked bytes are not digested. `describe_other` describes files
+    of other formats by their first bytes. Raises OSError if they cannot be
     opened, and MissingExtra if a required library is not installed.
     """
     layout_of = partial(
         layout.detect_layout,
         any_rows=any_rows or options.schema is not None,
         of_aggregates=of_aggregates,
+        describe_other=describe_other,
     )
     if not (streamed or taps or _must_stream(path, options)):
         opened = _opened_file(path, layout_of, options)

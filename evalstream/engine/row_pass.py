@@ -230,8 +230,8 @@ class RowsRead(NamedTuple):
 class RowPass(NamedTuple):
     """How the rows of an input are read, once; reports call it `name`.
 
-    With `any_rows` the log of a harness holds rows, too; `of_aggregates` and `sealed` are as in
-    `open_rows`.
+    With `any_rows` the log of a harness holds rows, too; `of_aggregates`, `sealed` and
+    `describe_other` are as in `open_rows`.
     """
 
     name: str
@@ -242,6 +242,7 @@ class RowPass(NamedTuple):
     of_aggregates: Collection[str] = ()
     any_rows: bool = False
     sealed: str | None = None
+    describe_other: Callable[[bytes], str | None] | None = None
 
     def open(self, path: str) -> RowsRead:
         """Open the rows at a path, or say why they cannot be read."""
@@ -256,6 +257,7 @@ class RowPass(NamedTuple):
                     of_aggregates=self.of_aggregates,
                     any_rows=self.any_rows,
                     sealed=self.sealed,
+                    describe_other=self.describe_other,
                 )
             )
         except MissingExtra as error:

@@ -207,6 +207,20 @@ def read_beginning(path: str) -> Beginning:
     return Beginning(path, bytes(head[:end]), _whole(path))
 
 
+def stored_beginning(name: str, stored: bytes) -> Beginning:
+    """Return the beginning of a document whose stored bytes are known, decompressed."""
+
+    def pieces(most: int) -> Iterator[bytes]:
+        with suppress(OSError, CannotCheck):
+            yield from _read_pieces(_Stored(stored), most)
+
+    def whole() -> bytes | None:
+        text = b"".join(pieces(MOST_DOCUMENT_BYTES + 1))
+        return text if len(text) <= MOST_DOCUMENT_BYTES else None
+
+    return Beginning(name, b"".join(pieces(PEEK_BYTES))[:PEEK_BYTES], whole)
+
+
 def iterate_lines(path: str) -> Iterator[bytes]:
     """Iterate over unpacked lines, up to MOST_DOCUMENT_BYTES each. Raises OSError, CannotCheck."""
     return split_lines(_decompress_head(path, sys.maxsize), MOST_DOCUMENT_BYTES)
@@ -265,3 +279,14 @@ class _Plain(ByteStream):
 
     def read(self) -> bytes:
         return os.read(self._descriptor, PEEK_BYTES)
+
+
+class _Stored(ByteStream):
+    """Bytes that are in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self) -> bytes:
+        data, self._data = self._data, b""
+        return data

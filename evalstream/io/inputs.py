@@ -48,7 +48,7 @@ def is_regular(path: str) -> bool:
 def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
     """Return the bytes of a document, from a local or remote file or standard input.
 
-    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
+    The state of a file is added to `watch`. Raises OSError, CannotCheck (also for more than
     `most` bytes, and for a pointer), and Stopped.
     """
     text = _document_bytes(path, watch, most)
@@ -60,7 +60,7 @@ def _document_bytes(path: str, watch: Watch | None, most: int) -> bytes:
     if is_remote(path):
         from evalstream.io.remote import read_whole
 
-        return read_whole(path, most)
+        return read_whole(path, most, watch)
     if path == STDIN:
         return read_bounded(stream_at(path).reader(), most)
     # Opening a named pipe blocks until a writer opens it.

@@ -15,6 +15,9 @@ HUB: Final = "hf"
 WEB: Final = frozenset({"http", "https"})
 S3: Final = frozenset({"s3", "s3a"})
 
+_WITHOUT_QUERY: Final = S3 | {HUB, "gs", "gcs", "memory"}
+"""Stores in whose URLs `?` and `#` are part of an object's name, or name its version."""
+
 _URL: Final = LazyPattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 
 WILD: Final = LazyPattern(r"[*?\[]")
@@ -32,7 +35,10 @@ def is_local(path: str) -> bool:
 
 
 def redact_url(url: str) -> str:
-    """Return a URL for display: without user, password, query and fragment."""
+    """Return a URL for display: without user and password, and without query and fragment.
+
+    Two objects of a store may differ in what would be a query elsewhere.
+    """
     match = _URL.match(url)
     if match is None:
         return url
@@ -42,14 +48,18 @@ def redact_url(url: str) -> str:
     if colon and not (port.isdecimal() or port.endswith("]") or server.startswith("arn:")):
         # Not a port: a password with a character that ends the server's part of the URL.
         return f"{scheme}://…"
-    return f"{scheme}://{server}{path}"
+    name = url[match.end(2) :] if scheme.lower() in _WITHOUT_QUERY else path
+    return f"{scheme}://{server}{name}"
 
 
 def url_scheme(url: str) -> str:
-    """Return the scheme of a URL in lower case. Raises OSError for chained URLs."""
+    """Return the scheme of a URL in lower case. Raises OSError for chained URLs.
+
+    In a URL of the web or of S3, `::` is part of the name.
+    """
     match = _URL.match(url)
     scheme = match[1].lower() if match is not None else ""
-    if match is None or ("::" in url and scheme not in WEB):
+    if match is None or ("::" in url and scheme not in WEB | S3):
         raise OSError("chained URLs are not supported")
     return scheme
 

@@ -8,6 +8,7 @@ import select
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -154,21 +155,25 @@ def describe_change(path: str, before: os.stat_result) -> str | None:
 
 
 class Watch:
-    """States of local files when they were opened, to detect later which of them changed."""
+    """States of files when they were opened, to detect later which of them changed."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[str, os.stat_result]] = []
+        self._seen: list[tuple[str, Callable[[], str | None]]] = []
 
     def add(self, path: str, status: os.stat_result) -> None:
-        """Add an open file; only regular files are watched."""
+        """Add an open local file; only regular files are watched."""
         if stat.S_ISREG(status.st_mode):
-            self._seen.append((path, status))
+            self._seen.append((path, partial(describe_change, path, status)))
+
+    def add_remote(self, url: str, describe: Callable[[], str | None]) -> None:
+        """Add an object, with what describes its change since it was opened."""
+        self._seen.append((url, describe))
 
     def changes(self) -> Iterator[tuple[str, str]]:
         """Iterate over the files that changed, each by its first path, and the change."""
         reported: set[str] = set()
-        for path, status in self._seen:
-            change = None if path in reported else describe_change(path, status)
+        for path, describe in self._seen:
+            change = None if path in reported else describe()
             if change is not None:
                 reported.add(path)
                 yield path, change

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from commands import command, run_command
@@ -98,6 +99,43 @@ def test_objects_that_changed_or_are_large_are_not_explained(
 
     monkeypatch.setattr(RemoteReader, "__init__", other_rows)
     assert mismatch_of(f"{web.prefix}/{ROWS}") == SEALED
+
+
+def test_an_aggregate_that_changes_after_it_was_read_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.keep(ROWS, GOOD)
+    store.keep(AGGREGATE, sealed(GOOD))
+    answer = store.server.answer
+
+    def change(handler: Any) -> Any:
+        if handler.path.endswith(ROWS):
+            store.keep(AGGREGATE, sealed(GOOD, source="another"))
+        return answer(handler)
+
+    monkeypatch.setattr(store.server, "answer", change)
+    (run,) = evalstream.check(
+        f"{store.prefix}/{ROWS}", aggregate=f"{store.prefix}/{AGGREGATE}", jobs=1
+    ).runs
+    assert (run.verdict, run.counts["ES004"]) == ("incomplete", 1)
+    assert "the aggregate changed while" in str(run.incomplete_reason)
+
+
+def test_each_key_is_shown_as_it_is_and_read(s3: Store) -> None:
+    names = ["odd/a#1", "odd/a#2", "odd/a::b", "odd/a?1", "odd/a?2", "odd/a%2Fb"]
+    for name in names:
+        rows, last = f"{name}_samples.jsonl", name.removeprefix("odd/")
+        s3.keep(quote(rows), GOOD)
+        s3.keep(quote(f"{name}.json"), sealed(GOOD, f"{last}_samples.jsonl"))
+    report = evalstream.check(f"{s3.prefix}/odd/", jobs=1)
+    assert sorted(str(run.file) for run in report.runs) == sorted(
+        f"{s3.prefix}/{name}_samples.jsonl" for name in names
+    )
+    assert {run.verdict for run in report.runs} == {"passed"}
+    for ending in ("_samples.jsonl", ".json"):
+        for name in names:
+            (run,) = evalstream.check(f"{s3.prefix}/{name}{ending}", jobs=1).runs
+            assert (run.verdict, run.aggregate) == ("passed", f"{s3.prefix}/{name}.json")
 
 
 def test_packed_rows_and_arrays_are_read_from_a_store(store: Store) -> None:

@@ -98,7 +98,9 @@ def _listed_state(run: Run) -> FileState | None:
     """Return the state of the rows from a listing, where it has an ETag; this saves a request."""
     rows = run.rows or ""
     is_lasting = rows.partition("://")[0].lower() in S3 and redact_url(rows) == rows
-    return FileState(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
+    if not run.mark or not is_lasting:
+        return None
+    return FileState(["listed", run.size, run.mark], _moment(run.mark.partition(" ")[2]))
 
 
 def _state_of_name(name: str | None) -> FileState | None:

@@ -66,6 +66,10 @@ class Cluster:
             ready.result(timeout + ANSWER_TIMEOUT_SECONDS)
         except ExecutorLost:
             raise
+        except TimeoutError as error:
+            ready.cancel()
+            silent = f"a worker did not answer for {ANSWER_TIMEOUT_SECONDS:g} seconds"
+            raise ExecutorLost(f"{self._name}: {silent}") from error
         except Exception as error:
             ready.cancel()
             raise self._lost_error(error) from error
@@ -170,6 +174,10 @@ class Cluster:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 threads = await asyncio.wait_for(self._client.nthreads(), ANSWER_TIMEOUT_SECONDS)
+            except TimeoutError:
+                silent = f"no answer for {ANSWER_TIMEOUT_SECONDS:g} seconds"
+                self._mark_lost(f"{self._name} is lost: {silent}")
+                return
             except Exception as error:  # noqa: BLE001 - any failure means lost
                 self._mark_lost(str(self._lost_error(error)))
                 return

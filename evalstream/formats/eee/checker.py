@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -67,10 +68,20 @@ _LATER: Final = (
 """Routing options that concern the whole run, which is checked when its aggregate exists."""
 
 
-def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
-    """Check one run and pass its findings to `show`, in order; its aggregate may come later."""
-    checked = _check_late if _has_late_aggregate(run, options) else check_run
-    return checked(run, options, show, progress)
+def check(
+    run: Run,
+    options: Options,
+    show: Show,
+    progress: Progress,
+    describe_other: Callable[[bytes], str | None] | None = None,
+) -> RunSummary:
+    """Check one run and pass its findings to `show`, in order; its aggregate may come later.
+
+    `describe_other` describes files of other formats by their first bytes.
+    """
+    if _has_late_aggregate(run, options):
+        return _check_late(run, options, show, progress)
+    return check_run(run, options, show, progress, describe_other=describe_other)
 
 
 def check_run(
@@ -81,6 +92,7 @@ def check_run(
     *,
     is_late: bool = False,
     is_stream: bool = False,
+    describe_other: Callable[[bytes], str | None] | None = None,
 ) -> RunSummary:
     """Check one run, pass its findings to `show` in order, and return its summary.
 
@@ -102,6 +114,7 @@ def check_run(
         row_pass = RowPass(
             *(name, options, algorithms, outlets, progress, AGGREGATE_SIGNS),
             sealed=None if aggregate is None else aggregate.checksum,
+            describe_other=describe_other,
         )
         with closing(_open_rows(run, row_pass, read)) as opened:
             head = b"" if opened.opened is None else opened.opened.take_head()

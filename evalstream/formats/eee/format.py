@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import Cell, DeclaredRows, Place, RowFormat
 from evalstream.formats.eee import AGGREGATE_SIGNS, NAME
+from evalstream.io.names import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
@@ -18,8 +19,12 @@ from evalstream.parsing.json import fast, member, text_or_none
 from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
+    from evalstream.formats.base import Detector
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
+    from evalstream.io.progress import Progress
+    from evalstream.model.finding import Show
+    from evalstream.model.run_summary import RunSummary
     from evalstream.rules.cross_run import CrossRunRules
 
 
@@ -101,6 +106,18 @@ class EeeFormat(RowFormat):
         if self.aggregate_signs & keys:
             return "aggregate"
         return "instance" if keys >= _OF_ROWS or len(keys & self.row_members) >= _SURE else None
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /
+    ) -> RunSummary:
+        # Rows in a store are not looked at before their check, as local files are.
+        is_unseen = run.rows is not None and run.aggregate is None and is_remote(run.rows)
+        describe = partial(_describe_other, detect)
+        is_open = is_unseen and options.input_format == "auto"
+        summary: RunSummary = self.load("checker").check(
+            run, options, show, progress, describe if is_open else None
+        )
+        return summary
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
@@ -192,6 +209,17 @@ def _decoder() -> Any:
 def _declared_by(details: Any) -> DeclaredRows:
     declared = details.get("file_path") if isinstance(details, dict) else None
     return DeclaredRows(declared if isinstance(declared, str) and declared else None)
+
+
+def _describe_other(detect: Detector, head: bytes) -> str | None:
+    """Describe a file of another format by its first bytes, None for any other file."""
+    from evalstream.io.beginning import Beginning
+
+    kind = detect(Beginning("", head))
+    if kind is None or kind.format == NAME:
+        return None
+    what = f"a file of the format {kind.format} ({kind.document})"
+    return f"this is {what}, not of Every Eval Ever; check it with --input-format {kind.format}"
 
 
 FORMAT: Final[RowFormat] = EeeFormat()

@@ -80,7 +80,8 @@ class WebObject(store.Store):
             )
             size = _object_size(answer.status, answer.headers)
             ranged = answer.status == HTTPStatus.PARTIAL_CONTENT and size is not None
-            return store.ObjectInfo(size, ranged, store.version_marks(answer.headers))
+            is_page = answer.content_type == "text/html"
+            return store.ObjectInfo(size, ranged, store.version_marks(answer.headers), is_page)
         finally:
             answer.close()
 

@@ -13,6 +13,7 @@ from threading import Event, Lock
 from typing import Any, Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from evalstream.io.names import redact_url
 from evalstream.io.remote.http import WebObject
 from evalstream.io.remote.retry import CHANGED, FailureReason, StoreError, refusal, with_retries
 from evalstream.io.remote.store import ETAG, Listed, ObjectInfo, ObjectStream, run_on
@@ -107,16 +108,18 @@ def hub_pages(url: str) -> Iterator[list[Listed]]:
     iterator.
     """
     place = parse_hub(url)
-    return _iterate_pages(place, with_retries(partial(find_commit, place), Event()))
+    shown = redact_url(url)
+    commit = with_retries(partial(find_commit, place), Event(), name=shown)
+    return _iterate_pages(place, commit, shown)
 
 
-def _iterate_pages(place: HubPath, commit: str) -> Iterator[list[Listed]]:
+def _iterate_pages(place: HubPath, commit: str, shown: str) -> Iterator[list[Listed]]:
     below = f"{place.path}/" if place.path else ""
     table = SpillTable("CREATE TABLE file (path BLOB PRIMARY KEY, size INTEGER, mark TEXT)")
     path = f"/{quote(place.path)}" if place.path else ""
     page: str | None = f"{place.api}/tree/{commit}{path}?recursive=true"
     while page is not None:
-        found, following = with_retries(partial(_ask, page), Event())
+        found, following = with_retries(partial(_ask, page), Event(), name=shown)
         listed = list(_read_page(found))
         table.change(
             "INSERT OR REPLACE INTO file VALUES (?, ?, ?)",
@@ -176,6 +179,7 @@ class _HubRequest(WebObject):
 
     def __init__(self, url: str) -> None:
         super().__init__(url, urlsplit(url).scheme)
+        self.shown = redact_url(url)
         token = os.environ.get("HF_TOKEN")
         if token:
             self.headers = {"Authorization": f"Bearer {token}"}
@@ -282,7 +286,7 @@ class _HubStream:
     def read(self) -> bytes:
         """Return the next bytes."""
         try:
-            piece: bytes = with_retries(self._read_piece, Event())
+            piece: bytes = with_retries(self._read_piece, Event(), name=self._request.shown)
         except OSError as error:
             raise StoreError(FailureReason(str(error), type(error), permanent=True)) from error
         self._place += len(piece)

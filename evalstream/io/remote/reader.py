@@ -1,15 +1,16 @@
-"""Objects of stores: listed in pages, and read in order, with requests that fetch blocks ahead."""
+"""Objects of stores, read in order, with requests that fetch blocks ahead."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from threading import Event
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from evalstream.io.names import HUB, S3, WEB, redact_url, url_scheme
+from evalstream.io.readers import Watch
 from evalstream.io.remote import retry
 from evalstream.io.remote.retry import (
     BackgroundCall,
@@ -18,22 +19,15 @@ from evalstream.io.remote.retry import (
     StoreError,
     classify_error,
     with_retries,
-    with_timeout,
 )
 from evalstream.io.remote.store import (
     ETAG,
-    GENERATION,
-    MODIFIED,
     AnyObject,
-    Listed,
     ObjectInfo,
     ObjectStream,
     S3Object,
     Store,
     difference,
-    open_filesystem,
-    open_s3,
-    version_marks,
 )
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import MissingExtra, install_command
@@ -104,18 +98,21 @@ _Returned = TypeVar("_Returned")
 
 
 def exists(url: str) -> bool:
-    """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
+    """Tell whether an object exists, and no page of a web server stands for it.
+
+    Raises OSError where that is not known, MissingExtra.
+    """
     store = find_store(url)
     try:
-        _get_info(store, redact_url(url))
+        info = _get_info(store, redact_url(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
     store.close()
-    return True
+    return not info.is_page
 
 
-def read_whole(url: str, most: int) -> bytes:
-    """Return an object of at most `most` bytes. Raises OSError, MissingExtra."""
+def read_whole(url: str, most: int, watch: Watch | None = None) -> bytes:
+    """Return an object of at most `most` bytes, added to `watch`. Raises OSError, MissingExtra."""
     reader = RemoteReader(url)
     data = bytearray()
     try:
@@ -125,6 +122,8 @@ def read_whole(url: str, most: int) -> bytes:
         reader.close()
     if max(len(data), reader.size) > most:
         raise OSError(f"the object has more than {most:,} bytes")
+    if watch is not None:
+        watch.add_remote(url, reader.describe_change)
     return bytes(data)
 
 
@@ -259,40 +258,10 @@ def _wait_for(call: BackgroundCall[_Returned], patience: Patience, name: str) ->
 READERS: Final = 8
 """Number of small objects read in parallel."""
 
-_NO_LISTS: Final = FailureReason("a web server cannot list its files", permanent=True)
-_NO_NEXT: Final = FailureReason(
-    "the server did not send the token of the next page", permanent=True
-)
-_NUL: Final = FailureReason("the name of an object contains a NUL character", permanent=True)
 
-
-def list_objects(prefix: str) -> Iterator[list[Listed]]:
-    """List the objects below `prefix`, in any order, without hidden names.
-
-    S3 is listed in pages of at most 1,000 objects, so memory does not grow with their number; other
-    stores are listed folder by folder. Raises OSError where a page cannot be read, and MissingExtra
-    where a library for the store is not installed.
-    """
-    pages: Iterator[list[Listed]] = open_url(as_prefix(prefix), _iterate_pages)
-    while True:
-        with STOPPING.interruptible():
-            page = next(pages, None)
-        if page is None:
-            return
-        if any("\0" in entry.path for entry in page):
-            raise _NUL.error()
-        yield [entry for entry in page if not _is_hidden(entry.path)]
-
-
-def as_prefix(url: str) -> str:
-    """Return a URL with exactly one slash at its end."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rstrip('/')}/"
-
-
-def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Read objects of at most `most` bytes in parallel; None for those that cannot be read."""
-    ahead: deque[BackgroundCall[bytes | None]] = deque()
+def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | OSError]:
+    """Read objects of at most `most` bytes in parallel; some are errors, as they cannot be read."""
+    ahead: deque[BackgroundCall[bytes | OSError]] = deque()
     for url in urls:
         ahead.append(BackgroundCall(partial(_read, url, most)))
         if len(ahead) == READERS:
@@ -301,94 +270,13 @@ def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
         yield _finish_call(ahead.popleft())
 
 
-def _read(url: str, most: int) -> bytes | None:
+def _read(url: str, most: int) -> bytes | OSError:
     try:
         return read_whole(url, most)
-    except OSError:
-        return None
+    except OSError as error:
+        return error
 
 
-def _finish_call(running: BackgroundCall[bytes | None]) -> bytes | None:
+def _finish_call(running: BackgroundCall[bytes | OSError]) -> bytes | OSError:
     with STOPPING.interruptible():
         return running.result()
-
-
-def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
-    if scheme in WEB:
-        raise StoreError(_NO_LISTS)
-    if scheme == HUB:
-        from evalstream.io.remote.hub import hub_pages
-
-        return hub_pages(url)
-    if scheme in S3:
-        files, path = open_s3(url, scheme)
-        bucket, key, _ = files.split_path(path)
-        return _s3_pages(files, bucket, f"{key.strip('/')}/" if key.strip("/") else "")
-    return _folder_pages(*open_filesystem(url))
-
-
-def _s3_pages(files: Any, bucket: str, prefix: str) -> Iterator[list[Listed]]:
-    request = {"Bucket": bucket, "Prefix": prefix}
-    while True:
-        found, token = with_retries(partial(_s3_page, files, request), Event())
-        yield found
-        if token is None:
-            return
-        request["ContinuationToken"] = token
-
-
-def _s3_page(files: Any, request: Mapping[str, str]) -> tuple[list[Listed], str | None]:
-    """Request a page; return its objects and the token of the next page, if there is one."""
-    answer = files.call_s3("list_objects_v2", timeout=retry.BLOCK_SECONDS, **request)
-    reported = [
-        (entry["Key"].removeprefix(request["Prefix"]), entry)
-        for entry in answer.get("Contents", ())
-    ]
-    # A key that ends with a slash marks a folder; stores display it as one.
-    found = [
-        _make_listed(path, entry) for path, entry in reported if path and not path.endswith("/")
-    ]
-    token = answer.get("NextContinuationToken")
-    if not answer.get("IsTruncated"):
-        return found, None
-    if not token or token == request.get("ContinuationToken"):
-        raise StoreError(_NO_NEXT)
-    return found, str(token)
-
-
-def _folder_pages(files: Any, root: str) -> Iterator[list[Listed]]:
-    remaining = [""]
-    while remaining:
-        found, folders = with_retries(partial(_folder, files, root, remaining.pop()), Event())
-        remaining += folders
-        yield found
-
-
-def _folder(files: Any, root: str, prefix: str) -> tuple[list[Listed], list[str]]:
-    """List a folder: its files, and its folders, which end with a slash.
-
-    Only the last part of each name is used, because some stores spell the path differently.
-    """
-    folder = "/".join((root.rstrip("/"), prefix)).rstrip("/")
-    files.invalidate_cache()
-    found, folders = [], []
-    for entry in with_timeout(partial(files.ls, folder or root, detail=True)):
-        path = str(entry["name"]).rstrip("/")
-        name = prefix + path.rpartition("/")[2]
-        if path.lstrip("/") == folder.lstrip("/") or entry.get("islink") or _is_hidden(name):
-            continue
-        if entry.get("type") == "directory":
-            folders.append(f"{name}/")
-        elif entry.get("type") == "file":
-            found.append(_make_listed(name, entry))
-    return found, folders
-
-
-def _make_listed(path: str, reported: Mapping[str, Any]) -> Listed:
-    size, marks = reported.get("size", reported.get("Size")), version_marks(reported)
-    mark = next((marks[name] for name in (ETAG, GENERATION, MODIFIED) if name in marks), None)
-    return Listed(path, size if isinstance(size, int) else None, mark)
-
-
-def _is_hidden(path: str) -> bool:
-    return path.startswith(".") or "/." in path

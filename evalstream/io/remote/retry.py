@@ -70,11 +70,17 @@ FOLDER: Final = FailureReason("it is a folder", IsADirectoryError, permanent=Tru
 _DENIED: Final = FailureReason("access denied", PermissionError, permanent=True)
 _NOT_FOUND: Final = FailureReason("not found", FileNotFoundError, permanent=True)
 _NO_CREDENTIALS: Final = FailureReason("no credentials found", PermissionError, permanent=True)
+_EXPIRED: Final = FailureReason("the credentials have expired", permanent=True)
+_MAY_BE_EXPIRED: Final = FailureReason(
+    "the server answered 400 (Bad Request), as it does to expired credentials", permanent=True
+)
 _NOT_SECURE: Final = FailureReason("cannot make a secure connection", permanent=True)
 _NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent=True)
 _UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
 _BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
 _REDIRECTED: Final = FailureReason("the server redirects every request", permanent=True)
+_LED_AWAY: Final = FailureReason("the server redirects to what is no web address", permanent=True)
+_NO_HTTP: Final = FailureReason("the server's answer is no valid HTTP", ConnectionError)
 _TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
 
 
@@ -82,9 +88,9 @@ def classify_error(error: Exception) -> FailureReason:
     """Return the reason of a failure, from the type of an exception and its status codes."""
     if isinstance(error, StoreError):
         return error.reason
-    status = _http_status(error)
+    status, code = _http_status(error)
     if status is not None:
-        return refusal(status)
+        return _REASONS_BY_CODE.get(code) or refusal(status)
     for kind in type(error).__mro__:
         if kind.__name__ in _REASONS_BY_NAME:
             return _REASONS_BY_NAME[kind.__name__]
@@ -106,19 +112,22 @@ def refusal(status: int) -> FailureReason:
     return FailureReason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
 
 
-def _http_status(error: BaseException | None) -> int | None:
+def _http_status(error: BaseException | None) -> tuple[int | None, str]:
+    """Return the HTTP status that an exception is about, and the code that S3 gives."""
+    code = ""
     while error is not None:
         answer = getattr(error, "response", None)
         reported = getattr(answer, "status_code", None)
         if isinstance(answer, dict):
             reported = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            code = str(answer.get("Error", {}).get("Code"))
         elif type(error).__name__ == "HttpError":
             # Only for gcsfs: parse errors of aiohttp have a code that no server sent.
             reported = getattr(error, "code", None)
         if str(reported).isdecimal():
-            return int(str(reported))
+            return int(str(reported)), code
         error = error.__cause__
-    return None
+    return None, code
 
 
 _STATUSES: Final = frozenset(HTTPStatus)
@@ -133,6 +142,16 @@ _REASONS_BY_STATUS: Final[dict[int, FailureReason]] = {
     HTTPStatus.PRECONDITION_FAILED: CHANGED,
     HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: CHANGED,
 }
+
+_REASONS_BY_CODE: Final = {
+    "ExpiredToken": _EXPIRED,
+    "ExpiredTokenException": _EXPIRED,
+    "RequestExpired": _EXPIRED,
+    "TokenRefreshRequired": _EXPIRED,
+    # The answer to a request for a head has no body to say more.
+    "400": _MAY_BE_EXPIRED,
+}
+"""Reasons by the code of an answer of S3."""
 
 _LASTING: Final = (
     ValueError,
@@ -154,7 +173,9 @@ _REASONS_BY_NAME: Final = {
         (_NOT_SECURE, "SSLError ClientSSLError ClientConnectorCertificateError"),
         (_NO_SENSE, "InvalidURL ParamValidationError"),
         # botocore asks an S3 that redirects for the region of the bucket, and follows once more.
-        (_REDIRECTED, "RecursionError"),
+        (_REDIRECTED, "RecursionError TooManyRedirects"),
+        (_LED_AWAY, "RedirectClientError"),
+        (_NO_HTTP, "ClientResponseError"),
         (_TIMED_OUT, "TimeoutError ReadTimeoutError ConnectTimeoutError TimeoutException"),
         (_UNREACHABLE, "ClientConnectorError EndpointConnectionError ConnectError"),
         (_BROKEN, "ClientPayloadError ClientOSError ServerDisconnectedError HTTPClientError"),
@@ -219,7 +240,9 @@ def with_retries(
         except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
             reason = classify_error(error)
         stalls += reason.kind is TimeoutError
-        most = min(tries or TRIES, count + STALL_TRIES - stalls)
+        most = tries or TRIES
+        if reason.kind is TimeoutError:
+            most = min(most, count + STALL_TRIES - stalls)
         pause = PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
         pause = max(pause, reason.pause)
         if reason.permanent or count >= most or closed.is_set():

@@ -25,20 +25,22 @@ MODIFIED: Final = "modification time"
 class ObjectInfo(NamedTuple):
     """The properties of an object: its size, whether it supports ranges, and its version marks.
 
-    Version marks distinguish it from another object under the same URL.
+    Version marks distinguish it from another object under the same URL. A server may send a page
+    of HTML for each name that it does not have.
     """
 
     size: int | None
     ranged: bool
     marks: Mapping[str, str]
+    is_page: bool = False
 
 
 class Listed(NamedTuple):
     """An object by its path below the listed prefix.
 
     `size` is in bytes, and `mark` differs from that of another object under the same name: the
-    ETag, else the generation, else the modification time. Both are None where the store does not
-    report them.
+    ETag, or the generation, and after a space the modification time. Both are None where the store
+    does not report them.
     """
 
     path: str
@@ -292,11 +294,15 @@ def open_s3(url: str, scheme: str) -> tuple[Any, str]:
         "read_timeout": retry.STALL_SECONDS,
         "retries": {"total_max_attempts": 1},
     }
-    files, path = open_filesystem(
-        url, config_kwargs=config | fsspec_settings(scheme, "config_kwargs")
+    kind: Any = import_module("fsspec").get_filesystem_class(scheme)
+    # A URL would be cut at each `::`, which is part of a key here.
+    files = kind(
+        use_listings_cache=False,
+        config_kwargs=config | fsspec_settings(scheme, "config_kwargs"),
+        **kind._get_kwargs_from_urls(url),  # noqa: SLF001 - the version that a URL names
     )
     files.retries = 1
-    return files, path
+    return files, kind._strip_protocol(url)  # noqa: SLF001 - as fsspec does with URLs
 
 
 async def _read_part(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:

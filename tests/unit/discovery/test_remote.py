@@ -1,9 +1,11 @@
 """Runs below a prefix in a store: found like those of a folder, page by page."""
 
+import gzip
 import json
 import os
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ import evalstream
 from evalstream.discovery import remote
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
-from evalstream.io.names import NO_ENDING
-from evalstream.io.remote import Listed, list_objects, read_each, reader, retry
+from evalstream.io.names import NO_ENDING, rows_named_like
+from evalstream.io.remote import Listed, list_objects, listing, read_each, retry
+from evalstream.io.remote.reader import READERS
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
@@ -165,6 +168,64 @@ def test_what_no_format_takes_is_counted(store: Place) -> None:
 METRIC = b"id: m\nname: m\ndirection: higher_is_better\n"
 
 
+def test_packed_documents_are_looked_at_like_local_ones(store: Place) -> None:
+    for name, data in (
+        ("like.json.gz", gzip.compress(b'{"schema_version": "0.3.0"}')),
+        ("cut.json.gz", gzip.compress(b'{"evaluation_results": []}')[:-12]),
+        ("other.json.gz", gzip.compress(b'{"a": 1}')),
+    ):
+        store._keep(name, data)
+    for name in ("evaluation.json", "benchmark.json"):
+        store._keep(f"i/{name}.gz", gzip.compress((EXAMPLES / "infereval" / name).read_bytes()))
+    run, left = find_runs([f"{store.prefix}/"])
+    assert getattr(run, "format", None) == "infereval"
+    assert isinstance(left, Unrecognised)
+    assert left.leaves_open
+    assert {one.kind: one.first for one in left.kinds} == {
+        "aggregate_like": ("cut.json.gz", "like.json.gz"),
+        "json": ("other.json.gz",),
+    }
+
+
+def test_an_object_that_cannot_be_read_is_told(
+    store: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("metric.yaml", "alone.json", "x.json", "packed.json.gz"):
+        store._keep(name, b"{}")
+    store._keep("x.jsonl", b"{}\n")
+
+    def read(urls: Any, _: int) -> Iterator[OSError]:
+        return (PermissionError("access denied") for _ in urls)
+
+    monkeypatch.setattr(remote.remote, "read_each", read)
+    found = list(find_runs([f"{store.prefix}/"]))
+    assert [one for one in found if isinstance(one, NoInput)] == [
+        NoInput(f"{store.prefix}/{name}", "it cannot be read: access denied", readable=False)
+        for name in ("alone.json", "metric.yaml", "packed.json.gz")
+    ]
+    # The check of a pair by name reads its aggregate again.
+    (run,) = (one for one in found if isinstance(one, Run))
+    assert (run.rows, run.aggregate) == (f"{store.prefix}/x.jsonl", f"{store.prefix}/x.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [("harpia/log.jsonl", "harpia"), ("swe_bench/preds.jsonl", "swe_bench")],
+)
+def test_rows_of_other_formats_are_not_taken_for_faulty_ones(
+    name: str, format_name: str, s3: Store
+) -> None:
+    s3.keep("others/rows.jsonl", (EXAMPLES / name).read_bytes())
+    for url in (f"{s3.prefix}/others/rows.jsonl", f"{s3.prefix}/others/"):
+        report = evalstream.check(url, jobs=1)
+        assert (report.exit_code, report.counts) == (3, {"ES008": 1})
+        assert f"--input-format {format_name}" in next(iter(report)).message
+    # Whoever names a format has its rules.
+    url = f"{s3.prefix}/others/rows.jsonl"
+    assert evalstream.check(url, jobs=1, input_format=format_name).exit_code == 0
+    assert evalstream.check(url, jobs=1, input_format="eee").exit_code == 1
+
+
 def test_documents_of_other_formats_are_found_in_a_store(store: Place) -> None:
     examples = EXAMPLES
     for name in ("evaluation.json", "benchmark.json"):
@@ -195,7 +256,10 @@ def test_what_a_list_tells_goes_with_the_run(s3: Store) -> None:
     assert isinstance(two, Run)
     assert (one.size, two.size) == (3, 6)
     assert one.mark is not None
-    assert one.mark.strip('"').isalnum()
+    etag, _, moment = one.mark.partition(" ")
+    assert etag.strip('"').isalnum()
+    # An object that is put back has its old ETag again, and another time.
+    assert datetime.fromisoformat(moment).year >= 2026
     assert one.mark != two.mark
     s3.keep("told/x_samples.jsonl", b"[]\n")
     again = next(find_runs([f"{s3.prefix}/told/"]))
@@ -223,6 +287,14 @@ def test_lists_come_page_by_page(s3: Store, monkeypatch: pytest.MonkeyPatch) -> 
     s3.server.faults.spares, s3.server.faults.refuses = 1, 2
     assert [len(page) for page in list_objects(f"{s3.prefix}/pages/")] == [3, 3, 1]
     assert len(s3.server.paths) == 5
+
+
+def test_a_key_may_begin_with_a_slash(s3: Store) -> None:
+    s3.keep("/slash/x.jsonl", b"{}\n")
+    s3.keep("slash/y.jsonl", b"{}\n")
+    for below, name in (("//slash/", "x.jsonl"), ("/slash/", "y.jsonl")):
+        (run,) = find_runs([f"{s3.prefix}{below}"])
+        assert run == Run(f"{s3.prefix}{below}{name}", None, size=3, mark=getattr(run, "mark", ""))
 
 
 def _small_pages(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
@@ -257,6 +329,34 @@ def test_a_list_that_breaks_off_is_no_list(
     (nothing,) = find_runs([f"{s3.prefix}/broken/"])
     assert isinstance(nothing, NoInput)
     assert not nothing.readable
+
+
+@pytest.mark.parametrize("wrong", [{}, {"Name": "results"}])
+def test_the_page_of_a_proxy_is_not_the_last_page_of_a_list(
+    s3: Store, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str]
+) -> None:
+    first = {"IsTruncated": True, "NextContinuationToken": "a", "Contents": [{"Key": "x/1.jsonl"}]}
+
+    def answer(*_: Any, **request: Any) -> Any:
+        return wrong if "ContinuationToken" in request else first
+
+    monkeypatch.setattr("s3fs.S3FileSystem.call_s3", answer)
+    (nothing,) = find_runs([f"{s3.prefix}/x/"])
+    assert isinstance(nothing, NoInput)
+    assert (nothing.readable, nothing.reason) == (
+        False,
+        "it could not be listed: the server did not send a list of objects (tried 5 times)",
+    )
+
+
+def test_what_is_told_of_a_list_names_it(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(retry, "notify", told.append)
+    s3.server.faults.refuses = 1
+    assert list(list_objects(f"{s3.prefix}/told-of/")) == [[]]
+    (notice,) = told
+    begin = f"{s3.prefix}/told-of/: the server answered 503 (Service Unavailable); attempt 2 of 5"
+    assert notice.startswith(begin)
 
 
 def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,18 +422,18 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
 
 
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
+    monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
         list(list_objects("memory://x"))
 
 
 def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
     urls = []
-    for number in range(reader.READERS * 2 + 3):
+    for number in range(READERS * 2 + 3):
         s3.keep(f"each/{number}", b"x" * number)
         urls.append(f"{s3.prefix}/each/{number}")
     urls.insert(5, f"{s3.prefix}/each/none")
-    sizes = [None if data is None else len(data) for data in read_each(urls, 12)]
+    sizes = [len(data) if isinstance(data, bytes) else None for data in read_each(urls, 12)]
     expected = [number if number <= 12 else None for number in range(len(urls) - 1)]
     assert sizes == [*expected[:5], None, *expected[5:]]
 
@@ -354,3 +454,30 @@ def test_no_other_name_is_guessed_from_a_signed_url(monkeypatch: pytest.MonkeyPa
     for url in ("https://host.example/x_samples.jsonl?sig=1", "HTTPS://host.example/x.jsonl?s=1"):
         assert remote.found_at(url) == Run(url, None)
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked"),
+    [
+        ("data/a b.jsonl", "https://host.example/run/a%20b.jsonl"),
+        ("data/x%2F..%2F..%2Fy.jsonl", "https://host.example/run/x%252F..%252F..%252Fy.jsonl"),
+        ("data/..", None),
+        ("data/.", None),
+    ],
+)
+def test_a_declared_name_leads_to_no_other_folder(
+    declared: str, asked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"detailed_evaluation_results": {"file_path": declared}, "evaluation_results": []}
+    found: list[str] = []
+    monkeypatch.setattr(remote.remote, "read_whole", lambda *_: json.dumps(document).encode())
+    monkeypatch.setattr(remote, "is_readable", found.append)
+    remote.found_at("https://host.example/run/x.json")
+    named = [] if asked is None else [asked]
+    assert found == [*named, *rows_named_like("https://host.example/run/x.json")]
+
+
+def test_no_query_is_part_of_the_names_beside_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "is_readable", lambda url: url == "s3://bucket/x.json")
+    rows = "s3://bucket/x_samples.jsonl?versionId=1"
+    assert remote.found_at(rows) == Run(rows, "s3://bucket/x.json")

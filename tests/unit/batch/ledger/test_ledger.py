@@ -477,10 +477,15 @@ def test_an_object_is_looked_at_once_for_a_check(path: str, server: ObjectServer
 
 
 def test_what_a_list_of_s3_told_is_not_asked_again(path: str) -> None:
-    run = Run("s3://bucket/a.jsonl", None, size=3, mark='"abc"')
+    run = Run("s3://bucket/a.jsonl", None, size=3, mark='"abc" 2026-11-21 10:00:00+00:00')
     recorded(path, run)
     assert known(path, run) is not None
-    assert known(path, replace(run, mark='"abd"')) is None
+    assert known(path, replace(run, mark='"abd" 2026-11-21 10:00:00+00:00')) is None
+    # Other bytes were there when the check read them, and the old ones came back.
+    assert known(path, replace(run, mark='"abc" 2026-11-21 10:00:02+00:00')) is None
+    without_time = replace(run, mark='"abc"')
+    recorded(path, without_time)
+    assert known(path, without_time) is None
 
 
 @each(

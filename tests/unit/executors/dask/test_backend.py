@@ -233,7 +233,7 @@ def test_a_scheduler_that_does_not_answer_is_lost(
     backend = joined(cluster)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "ANSWER_TIMEOUT_SECONDS", 0.0)
-        with pytest.raises(ExecutorLost, match="is lost: TimeoutError"):
+        with pytest.raises(ExecutorLost, match="is lost: no answer for 0 seconds"):
             list(run_in_order(backend, remote(slow), blocks(400)))
     monkeypatch.undo()
     assert list(run_in_order(joined(cluster), remote(slow), blocks(2))) == [0, 1]
@@ -253,6 +253,16 @@ def test_a_worker_that_cannot_run_evalstream_is_refused() -> None:
     said = connection._worker_problem(Exception("ModuleNotFoundError('evalstream')"), {})
     assert said == "cannot run evalstream: ModuleNotFoundError('evalstream')"
     assert connection._worker_problem(OSError("gone by now"), {}) is None
+
+
+def test_a_worker_that_does_not_answer_is_told(
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert joined(cluster).parallelism
+    connected = dask.connect(dask.ClusterAddress(cluster.address, None, 1), 1)
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT_SECONDS", 0.0)
+    with pytest.raises(ExecutorLost, match=r": a worker did not answer for 0 seconds$"):
+        connected.prepare(0.0)
 
 
 def test_a_worker_that_comes_later_is_asked_by_its_first_task(

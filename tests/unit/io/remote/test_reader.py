@@ -33,6 +33,7 @@ from remote_stores import (
     store,
     web,
 )
+from stores import Answer
 
 from evalstream.io.names import is_remote, redact_url
 from evalstream.io.remote import RemoteReader, exists, read_whole, reader, retry
@@ -117,6 +118,12 @@ def test_tells_urls_from_paths(path: str, expected: bool) -> None:
         ("http://[::1]/a", "http://[::1]/a"),
         ("hf://datasets/user/name@main/a", "hf://datasets/user/name@main/a"),
         ("s3://arn:aws:s3:eu:123:accesspoint/a", "s3://arn:aws:s3:eu:123:accesspoint/a"),
+        ("s3://bucket/a?b=c#d.jsonl", "s3://bucket/a?b=c#d.jsonl"),
+        ("s3://bucket/a.jsonl?versionId=1", "s3://bucket/a.jsonl?versionId=1"),
+        ("S3://user:secret@bucket/a#b", "S3://bucket/a#b"),
+        ("gs://bucket/a#1", "gs://bucket/a#1"),
+        ("hf://datasets/user/name/a#b", "hf://datasets/user/name/a#b"),
+        ("abfs://box/a?sig=secret", "abfs://box/a"),
         ("a.jsonl", "a.jsonl"),
     ],
 )
@@ -206,6 +213,43 @@ def test_gives_up_a_block_that_trickles(store: Store, monkeypatch: pytest.Monkey
     assert b"".join(iter(reader.read, b"")) == DATA
     assert len(store.server.asked) >= 1 + 8 + 2
     reader.close()
+
+
+@each(
+    ("place", "reason"),
+    [
+        ("/rows.jsonl", "the server redirects every request"),
+        ("file:///etc/hostname", "the server redirects to what is no web address"),
+    ],
+)
+def test_tells_that_a_server_leads_elsewhere(web: Store, place: str, reason: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web.server, "answer", lambda _: Answer(302, {"location": place}, b""))
+        assert str(error_of(partial(RemoteReader, web.url()))) == reason
+
+
+def test_a_page_of_html_is_no_object_that_was_looked_for(web: Store) -> None:
+    page = Answer(200, {"content-type": "text/html; charset=utf-8"}, b"<html>Not here</html>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web.server, "answer", lambda _: page)
+        assert not exists(web.url())
+        # What was named is read as it is.
+        assert read_whole(web.url(), 1000) == page.body
+    assert exists(web.url())
+
+
+def test_tells_that_credentials_have_expired(s3: Store) -> None:
+    from botocore.exceptions import ClientError
+
+    answer = {"Error": {"Code": "ExpiredToken"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    reason = retry.classify_error(ClientError(answer, "GetObject"))
+    assert (reason.message, reason.permanent) == ("the credentials have expired", True)
+    # The answer to a request for a head says no more than its status.
+    s3.faults.status = 400
+    with pytest.raises(OSError, match="as it does to expired credentials") as error:
+        RemoteReader(s3.url())
+    # Objects that may be there are not taken for missing ones.
+    assert not isinstance(error.value, PermissionError)
 
 
 @each("status", [403, 404, 500])
