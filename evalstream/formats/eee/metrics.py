@@ -67,6 +67,17 @@ OF_ONE_ANSWER = LazyPattern(
 )
 """Metrics that say whether one answer is the reference."""
 
+_BEST_AT_MOST = LazyPattern(
+    r"(?i:(?:[\w-]+[./])?(?:(?:quasi_|prefix_|quasi_prefix_)?exact_match(?:@[0-9]+)?|acc_(?:norm|bytes)"
+    r"|(?:macro_|micro_)?f1(?:_score)?|bleu(?:_[1-4])?|rouge_?[12l]|pass@[0-9]+|mrr|ndcg(?:@[0-9]+)?)"
+    r"(?::[\w-]*)*)"
+)
+
+
+def is_best_at_most(metric: str) -> bool:
+    """Return whether a metric by this name is better the higher it is."""
+    return any(names.fullmatch(metric) for names in (OF_ONE_ANSWER, _BEST_AT_MOST))
+
 
 def is_alike(score: Any, limit: float) -> bool:
     """Return whether a score exceeds a bound only by the rounding error of float sums."""

@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.metrics import (
     GENERIC,
     METRIC_NAMES,
-    OF_ONE_ANSWER,
+    is_best_at_most,
     list_measures,
     list_names,
     metric_kinds,
@@ -99,8 +99,9 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             shown = " and ".join(f"a {kind.name}" for kind in found)
             pointer = f"{RESULTS}/{figures.place}/metric_config"
             yield ES807.violation(f"the names of the metric make its score {shown}", pointer)
-        named = next(filter(OF_ONE_ANSWER.fullmatch, names), None)
-        if named and figures.metric.get("lower_is_better") is True:
+        is_low = figures.metric.get("lower_is_better") is True
+        named = next(filter(is_best_at_most, names), None) if is_low else None
+        if named:
             pointer = f"{RESULTS}/{figures.place}/metric_config/lower_is_better"
             message = f"lower_is_better is true, and the metric is {named}"
             at: dict[str, Any] = {"expected": False, "found": True, "severity": Severity.WARNING}

@@ -848,6 +848,10 @@ def test_an_id_is_of_the_metric_that_the_name_says(
     [
         ({"metric_name": "accuracy", "lower_is_better": True}, True),
         ({"evaluation_description": "exact_match", "lower_is_better": True}, True),
+        ({"metric_name": "quasi_exact_match@5", "lower_is_better": True}, True),
+        ({"metric_name": "rouge_l", "lower_is_better": True}, True),
+        ({"metric_name": "macro_f1", "lower_is_better": True}, True),
+        ({"metric_name": "wer", "lower_is_better": True}, False),
         ({"metric_name": "accuracy gap", "lower_is_better": True}, False),
         ({"metric_name": "accuracy", "lower_is_better": False}, False),
     ],
