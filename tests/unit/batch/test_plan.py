@@ -360,7 +360,6 @@ def test_pairs_that_change_in_opposite_ways_between_shards_are_missed(pairs: Pat
 
 def test_an_output_among_the_inputs_of_another_shard_is_refused(pairs: Path) -> None:
     for rows in pairs.glob("*/r*_samples.jsonl"):
-        with pytest.raises(UsageError, match="would overwrite the input"):
-            evalstream.check(
-                pairs, shard="1/3", outputs=[rows], reporter=PartReporter(Output(os.devnull))
-            )
+        refused = pytest.raises(UsageError, match="would overwrite the input")
+        with Output(os.devnull) as output, refused:
+            evalstream.check(pairs, shard="1/3", outputs=[rows], reporter=PartReporter(output))
