@@ -534,6 +534,8 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {DETAILS: {"threshold": 0.5, "eval_time": 0.65, "version": "1.1"}}, set(), ""),
         (FOUR, {DETAILS: {"rewards": [0.25, 0.35], "rating": 12, "date": "2.5.25"}}, set(), ""),
         (FOUR, {DETAILS: {"by_subject": '{"law": 0.52}'}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"acc": "75%"}}, set(), ""),
+        (FOUR, {DETAILS: {"acc": "7.5%"}}, {"ES804"}, "no known formula"),
         (FOUR, {DETAILS: {"correct": 2}}, {"ES804"}, "no known formula"),
         (FOUR, {DETAILS: {"pass_rate": 1}}, {"ES804"}, "no known formula"),
         # A spread by a longer name may be of other figures, but not across a single trial.
