@@ -36,7 +36,7 @@ ROWS_UNCHECKED: Final = "the attestation alone was verified, and no row was chec
 class AttestationFile:
     """The statements in a file, kept as places by digest of their files. Raises OSError.
 
-    `fault` says what the first line that is no statement is instead.
+    `fault` says why the first line without a statement has none.
     """
 
     def __init__(self, path: str, keys: tuple[TrustedKey, ...]) -> None:

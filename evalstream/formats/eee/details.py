@@ -34,14 +34,15 @@ _OF_OTHERS: Final = frozenset(
         *("seconds", "steps", "time", "token", "tokens", "turns", "usd", "words"),
     }
 )
-_SETTING: Final = frozenset(
-    {
-        *("alpha", "beta", "confidence", "cutoff", "date", "fraction", "lambda", "level", "limit"),
-        *("penalty", "release", "revision", "size", "temperature", "threshold", "timeout", "top_p"),
-        *("version", "weight", "weights", "year"),
-    }
-)
-"""Words in the names of numbers that set something, or say how sure an interval is."""
+_LEVELS: Final = frozenset({"alpha", "confidence", "confidence_level", "level"})
+"""The names of how sure an interval is."""
+
+_SETTING: Final = _LEVELS | {
+    *("beta", "cutoff", "date", "fraction", "lambda", "limit", "penalty", "release", "revision"),
+    *("size", "temperature", "threshold", "timeout", "top_p", "version", "weight", "weights"),
+    "year",
+}
+"""Words in the names of numbers that set something."""
 
 _AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
 """Words of averages of other things than scores, such as avg_tokens."""
@@ -62,7 +63,7 @@ _SPREAD: Final = LazyPattern(
 _ACROSS: Final = LazyPattern(r"(?<=_across_)[a-z_]+$")
 """What the figure of a spread is across, of which `num_…` beside it is the number."""
 
-_DECIMALS: Final = LazyPattern(r"-?[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)?%?")
+_DECIMALS: Final = LazyPattern(r"[-+]?(?:[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)?|[0-9]+[eE]-[0-9]+)%?")
 
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
 
@@ -149,9 +150,9 @@ def _read_detail(
 ) -> tuple[ClaimKind | None, Decimal | None]:
     """Return the kind and the number of a further figure of a result.
 
-    The kind is None for what is no figure: a whole number may be a setting (HELM's
-    num_train_trials), so that only names of figures make it one, and so may one with decimals by
-    the name of a setting, or in a list. The number is None for a text with more than a number. A
+    The kind is None for other members: a whole number may be a setting (HELM's num_train_trials),
+    so that only names of figures make it one, and one with decimals is none where `_is_no_figure`
+    says so. The number is None for a text with more than a number. A
     figure below another member may be of a part of the samples, one in percent may be on another
     scale than the scores, and a whole number is perhaps a count: they are of an unknown kind.
     """
@@ -161,8 +162,8 @@ def _read_detail(
     name = next(names, None)
     kind = None if name is None else _kind_of_name(name)
     text = str(value).strip()
-    if kind is None and name is not None and name == path[-1] and _DECIMALS.fullmatch(text):
-        kind = None if _is_setting(name) else kinds.UNKNOWN
+    if kind is None and name is not None and _DECIMALS.fullmatch(text):
+        kind = None if _is_no_figure(path, name) else kinds.UNKNOWN
     if name is None or kind is None or not _NUMBER.match(text):
         return None, None
     is_percent = text.endswith("%") or _PERCENT_NAME.search(name) is not None
@@ -191,11 +192,15 @@ def _kind_of_name(name: str) -> ClaimKind | None:
     return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
 
 
-@lru_cache(maxsize=4096)
-def _is_setting(name: str) -> bool:
-    """Return whether a number by this name sets something, or measures no scores."""
-    words = frozenset(_WORD.findall(name.lower()))
-    return not words.isdisjoint(_OF_OTHERS | _SETTING) or name.lower() in _SETTING
+def _is_no_figure(path: Path, name: str) -> bool:
+    """Return whether a number with decimals sets something, is not of scores, or is in a list.
+
+    In an uncertainty all are figures but its level.
+    """
+    if path[:2] == UNCERTAINTY_PATH:
+        return name in _LEVELS
+    words = {name.lower(), *_WORD.findall(name.lower())}
+    return path[-1].__class__ is int or not words.isdisjoint(_OF_OTHERS | _SETTING)
 
 
 def _parse_decimal(text: str, exponent: int) -> Decimal | None:

@@ -79,8 +79,10 @@ _NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent
 _UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
 _BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
 _REDIRECTED: Final = FailureReason("the server redirects every request", permanent=True)
-_LED_AWAY: Final = FailureReason("the server redirects to what is no web address", permanent=True)
-_NO_HTTP: Final = FailureReason("the server's answer is no valid HTTP", ConnectionError)
+_LED_AWAY: Final = FailureReason(
+    "the server redirects to what is not a web address", permanent=True
+)
+_NO_HTTP: Final = FailureReason("the server's answer is not valid HTTP", ConnectionError)
 _TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
 
 

@@ -565,6 +565,11 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {"accuracy": 0.99}, {"ES801"}, "mean of the scores"),
         (FOUR, {"score": "0.99"}, {"ES804"}, "no known formula"),
         (FOUR, {"samples": [{"score": 0.99}], "rank": 5}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/half": 1e-05}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/half": {"value": 0.01}}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/ends": [0.61]}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/size": 0.01}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"rating": 1e-05}}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (

@@ -219,7 +219,7 @@ def test_gives_up_a_block_that_trickles(store: Store, monkeypatch: pytest.Monkey
     ("place", "reason"),
     [
         ("/rows.jsonl", "the server redirects every request"),
-        ("file:///etc/hostname", "the server redirects to what is no web address"),
+        ("file:///etc/hostname", "the server redirects to what is not a web address"),
     ],
 )
 def test_tells_that_a_server_leads_elsewhere(web: Store, place: str, reason: str) -> None:
