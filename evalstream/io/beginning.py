@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
@@ -204,7 +204,7 @@ def read_beginning(path: str) -> Beginning:
         if is_line and len(head) >= PEEK_BYTES:
             break
     end = max(PEEK_BYTES, head.find(b"\n") if are_rows else 0)
-    return Beginning(path, bytes(head[:end]), _whole(path))
+    return Beginning(path, bytes(head[:end]), _whole(partial(_pieces, path)))
 
 
 def stored_beginning(name: str, stored: bytes) -> Beginning:
@@ -214,11 +214,7 @@ def stored_beginning(name: str, stored: bytes) -> Beginning:
         with suppress(OSError, CannotCheck):
             yield from _read_pieces(_Stored(stored), most)
 
-    def whole() -> bytes | None:
-        text = b"".join(pieces(MOST_DOCUMENT_BYTES + 1))
-        return text if len(text) <= MOST_DOCUMENT_BYTES else None
-
-    return Beginning(name, b"".join(pieces(PEEK_BYTES))[:PEEK_BYTES], whole)
+    return Beginning(name, b"".join(pieces(PEEK_BYTES))[:PEEK_BYTES], _whole(pieces))
 
 
 def iterate_lines(path: str) -> Iterator[bytes]:
@@ -226,9 +222,9 @@ def iterate_lines(path: str) -> Iterator[bytes]:
     return split_lines(_decompress_head(path, sys.maxsize), MOST_DOCUMENT_BYTES)
 
 
-def _whole(path: str) -> Any:
+def _whole(pieces: Callable[[int], Iterable[bytes]]) -> Callable[[], bytes | None]:
     def whole() -> bytes | None:
-        text = b"".join(_pieces(path, MOST_DOCUMENT_BYTES + 1))
+        text = b"".join(pieces(MOST_DOCUMENT_BYTES + 1))
         return text if len(text) <= MOST_DOCUMENT_BYTES else None
 
     return whole
