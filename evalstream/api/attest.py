@@ -145,7 +145,7 @@ def _read_key(path: str | None, target: str, *, unsigned: bool) -> SigningKey | 
 
 
 def _format_time(text: str | None) -> str:
-    """Return a time in UTC, to the second. Raises UsageError for a text that is no time."""
+    """Return a time in UTC, to the second. Raises UsageError for a text that is not a time."""
     epoch = os.environ.get(EPOCH)
     try:
         if text is not None:

@@ -86,7 +86,7 @@ def verify(
         runs = StoreRuns(runs[0], pairs)
     totals.add(runs[0])
     if len(runs) > 1:
-        totals.rows -= runs[0].rows  # its records are no rows
+        totals.rows -= runs[0].rows  # its records are not rows
     return findings.report(options, runs, totals)
 
 
@@ -140,7 +140,7 @@ def admit(
         found.leave_open("", describe_failure(error, root))
     found.finish(summary, findings.show)
     totals.add(summary)
-    totals.rows -= summary.rows  # its records are no rows
+    totals.rows -= summary.rows  # its records are not rows
     return findings.report(options, StoreRuns(summary, runs), totals)
 
 

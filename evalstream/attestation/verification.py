@@ -151,7 +151,7 @@ def _differences(
             continue
         name, path = printable(one.name), left.pop(os.path.basename(one.name), None)
         if path is None:
-            message = f"the statement is about {name}, too, which is no file of this run"
+            message = f"the statement is about {name}, too, which is not a file of this run"
             yield ES941.violation(message, expected=one.digest)
         else:
             message = f"{printable(path)} has other bytes than the file that was attested"

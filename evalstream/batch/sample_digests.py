@@ -109,7 +109,7 @@ def read_expected_ids(path: str) -> Mapping[Identity, ExpectedSample]:
 
 @lru_cache(maxsize=4)
 def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSample]:
-    """Read a file of ids. Raises OSError, and ValueError for one that is no list of ids."""
+    """Read a file of ids. Raises OSError, and ValueError for one that is not a list of ids."""
     with open(path, "rb") as file:
         data = file.read().removeprefix(json.UTF8_MARK)
     entries = _of_lines(data)

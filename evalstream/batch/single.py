@@ -194,7 +194,7 @@ def _complete(summary: RunSummary, run: Run, options: Options, show: Show) -> Ru
 def _hold_samples(run: Run, summary: RunSummary, options: Options, show: Show) -> None:
     """Hold the samples of a run that was read in full against files of them, and drop them.
 
-    Documents that pass without scores of samples, such as a benchmark, are no run of it where
+    Documents that pass without scores of samples, such as a benchmark, are not a run of it where
     the call has others.
     """
     samples, summary.samples = summary.samples, None

@@ -225,7 +225,7 @@ _WEB: Final = ("http://", "https://")
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether an input has wildcards and is no file. Raises OSError, or CannotCheck."""
+    """Tell whether an input has wildcards and is not a file. Raises OSError, or CannotCheck."""
     if not is_remote(path):
         return WILD.search(path) is not None and not os.path.lexists(path)
     if path.lower().startswith(_WEB):

@@ -209,7 +209,7 @@ class BlockFindings:
             self.counts[key] = self.counts.get(key, 0) + len(numbers)
 
     def _rejects(self, key: CountKey) -> bool:
-        """Tell whether a row with a violation is rejected; blank lines are no rows."""
+        """Tell whether a row with a violation is rejected; blank lines are not rows."""
         return key[0] != ES110.code and self._selection.fails(*key, self._threshold)
 
     def result(self, tally: Tally, row_records: RowRecords) -> BlockResult:

@@ -190,7 +190,7 @@ DIGEST: Final = _mechanical("digest", "digest to lower-case hex without prefix")
 class SealedText(NamedTuple):
     """The bytes of a document before and after it is sealed; None before it existed.
 
-    With `is_foreign` the stored file is no document of this kind, and replacing it would lose it.
+    With `is_foreign` the stored file is not of this kind, and replacing it would lose it.
     """
 
     path: str

@@ -40,7 +40,7 @@ class Reason(str, Enum):
     COARSE = "rows are written with too few digits"
     UNSCORED = "rows have no score that counts"
     FORMULA = "no known formula gives the figure"
-    NO_NUMBER = "the figure is no number"
+    NO_NUMBER = "the figure is not a number"
     EMPTY = "there is no score"
     METHOD = "the method is not known"
     CLUSTERS = "the rows do not hold the clusters"

@@ -116,7 +116,7 @@ TRACEBACK: Final = "EVALSTREAM_TRACEBACK"
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _PANIC: Final = "PanicException"
-"""The error of a library in Rust that panics; it is no Exception."""
+"""The error of a library in Rust that panics; it is not an Exception."""
 
 
 def describe_error(error: BaseException) -> str:

@@ -110,7 +110,7 @@ class RunSummary(DataClass):
         ignored: The codes or prefixes of rules that `ignore` left out.
         schema: The version that the user named in place of the declared one, or `given` for rows
             that were checked against a schema of the user's.
-        is_note: Whether this is no run, but describes names that a search did not check.
+        is_note: Whether this is not a run, but describes names that a search did not check.
         excluded: The number of names that a search excluded.
         missing: The number of names of a list that are gone.
         other_files: The number of files of a list that are not evaluation files.

@@ -55,7 +55,7 @@ surrogates, more than 200 levels, integers of over 4,300 digits. One exception: 
 fast_with_nan: Callable[[bytes], Any] = partial(
     jiter.from_json, catch_duplicate_keys=True, allow_inf_nan=True
 )
-"""Parse a text as `fast` does; NaN and infinities, which Python writes, are no errors."""
+"""Parse a text as `fast` does; NaN and infinities, which Python writes, are not errors."""
 
 fast_known: Callable[[bytes], Any] = partial(jiter.from_json, allow_inf_nan=False)
 """Parse a line that is known to have no duplicate key: this takes half the time."""

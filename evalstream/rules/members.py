@@ -47,7 +47,7 @@ def check_members(
 
 
 def is_a(*types: type) -> Callable[[Any], bool]:
-    """Return a test whether a value has one of some types; true and false are no integers."""
+    """Return a test whether a value has one of some types; true and false are not integers."""
 
     def accepts(value: Any) -> bool:
         return isinstance(value, types) and (bool in types or not isinstance(value, bool))

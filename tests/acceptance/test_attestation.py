@@ -528,7 +528,7 @@ def test_a_folder_has_a_statement_for_each_run(tmp_path: Path) -> None:
         )
         assert report.exit_code == 0
         assert not report.counts.keys() & {"ES940", "ES941"}
-    # Beside the data, the file is no data that was not checked.
+    # Beside the data, the file does not count as data that was not checked.
     for name, content in {
         "a.intoto.jsonl": output.read_bytes(),
         "b.json": payload_of(lines[0]),

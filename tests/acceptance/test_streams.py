@@ -529,7 +529,7 @@ class Pieces:
         return b""
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether the next piece is no lull."""
+        """Tell whether the next piece is not a lull."""
         return not self._pieces or self._pieces[0] is not None
 
     def close(self) -> None:

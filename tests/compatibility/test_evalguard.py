@@ -171,7 +171,7 @@ def _range_without_bound(said: Said, want: Said) -> None:
 
 
 def _text_for_list(said: Said, want: Said) -> None:
-    """A text in the place of a list has no items: its letters are no ids of metrics."""
+    """A text in the place of a list has no items: its letters are not ids of metrics."""
     if said["schema", "tasks/bbq.yaml", "/metrics type"]:
         for what in "ac":
             want.pop(("task-names-unknown-metric", "tasks/bbq.yaml", what), None)
@@ -758,7 +758,7 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
         (run,) = report.runs
         assert (report.exit_code, run.rows) == (0, 7)
         said = sorted((one.code, one.severity.label, one.pointer) for one in report)
-        assert "2 values are no finite numbers" in {one.message for one in report}
+        assert "2 values are not finite numbers" in {one.message for one in report}
         assert said == [
             ("ES108", "warning", "/results/other/f1_stderr,none"),
             ("ES805", "warning", None),

@@ -22,7 +22,7 @@ Case = dict[str, Any]
 CASES: list[Case] = expectations("json-edge/json-test-suite.json").get("cases", [])
 ROW = (EXAMPLES / "run.jsonl").read_bytes().partition(b"\n")[0]
 NO_VIOLATION_OF_TEXT = {"ES109", "ES114"}
-"""What may be said of a line of sound JSON: it is no object, or holds half a surrogate pair."""
+"""What may be said of a line of sound JSON: it is not an object, or holds half a surrogate pair."""
 
 
 def text_of(case: Case) -> bytes:

@@ -67,7 +67,7 @@ EXPECTED = {
     "utf-16": "E102",
     "truncated-last-line": "E104",
     "two-rows-on-one-line": "E105 E503",
-    "pretty-printed-row": "E103 E109 E503",  # its lines are no rows, so none repeats another
+    "pretty-printed-row": "E103 E109 E503",  # its lines are not rows, so none repeats another
     "json-array-file": "E505",
     "trailing-comma": "E103",
     "invalid-utf-8": "E101",

@@ -118,7 +118,7 @@ def test_spoilt_bytes_are_judged_as_in_a_file(
     ends = st.sampled_from([spoilt, spoilt.rstrip(b"\n"), spoilt + b"\n", spoilt[:-30]])
     text = data.draw(ends)
     lines = [*BytesIO(text)]
-    assume(len(lines) > 1)  # one row without a line end is no torn line
+    assume(len(lines) > 1)  # one row without a line end is not a torn line
     sealed, count = data.draw(st.sampled_from([sound, spoilt, text])), data.draw(st.integers(6, 9))
     path, aggregate = write_run(folder, sealed, version, count)
     path.write_bytes(text)

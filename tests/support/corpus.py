@@ -157,7 +157,7 @@ def _without_repeated_negation(said: Errors) -> Errors:
 
 
 def _without_the_type_of_a_row(said: Errors) -> Errors:
-    """Leave a row that is no object to ES109, which speaks before the schema is asked."""
+    """Leave a row that is not an object to ES109, which speaks before the schema is asked."""
     return said - {("", "type")}
 
 

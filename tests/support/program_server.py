@@ -31,7 +31,7 @@ from evalstream.reporters import REPORTERS, reporter_type
 def load(examples: Path) -> None:
     """Load what calls use: all modules, and what some calls load and make on their way."""
     for _, name, _ in walk_packages(evalstream.__path__, "evalstream."):
-        # Dask takes long, and the scanner is no module.
+        # Dask takes long, and the scanner is not a module.
         if "dask" not in name and not name.endswith("libscanner"):
             import_module(name)
     import_module("tomllib")  # which reads the settings of a folder

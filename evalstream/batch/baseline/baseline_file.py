@@ -96,9 +96,9 @@ def _key(place: str, one: Finding | KnownFinding, pointer: str, values: bytes) -
 def _digest_values(finding: Finding, secret: bytes) -> bytes:
     """Return the keyed digest of what was found and expected; empty where neither is there.
 
-    The name of the file itself, which depends on the current folder, is no such value. A severity
-    that is not the usual one of its rule counts, and what a schema lacks or does not know, which
-    the message alone names.
+    The name of the file itself depends on the current folder, and does not count. A severity that
+    is not the usual one of its rule counts, and what a schema lacks or does not know, which the
+    message alone names.
     """
     values = {"expected": finding.expected, "found": finding.found}
     there = {

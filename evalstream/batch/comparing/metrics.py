@@ -24,7 +24,7 @@ _JUDGE_WORDS: Final = LazyPattern(r"(?i)judge|grader|model_graded")
 """The names of converters for a model that scores, where the format has no member for it."""
 
 PERCENT: Final = 20.0
-"""A score that is no share.
+"""A score that is not a share.
 
 Ratings and counts hardly reach it where all scores of another run lie in 0 to 1.
 """

@@ -230,7 +230,7 @@ class BlockPass:
             found = list(entry.group.violations)
             for check in checks:
                 for violation in check(entry.row):
-                    # What stands in place of NaN, or one of two values of a key, is no score.
+                    # What stands in place of NaN, or one of two values of a key, is not a score.
                     if not entry.scored and (violation.pointer or "").startswith("/evaluation/"):
                         continue
                     if is_aggregated_notice(violation):

@@ -57,7 +57,7 @@ KNOWN_MEMBERS: Final[Mapping[Path, frozenset[str]]] = {
         {"lower", "upper", "confidence_level", "method"}
     ),
 }
-"""The members that are no further figures of a result, by the path of the object that has them."""
+"""The members that are not further figures of a result, by the path of the object that has them."""
 
 Span = tuple[Decimal, Decimal]
 """The smallest and the largest number that may have been written as a claim."""

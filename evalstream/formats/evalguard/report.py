@@ -119,7 +119,7 @@ class Reported(NamedTuple):
     def errors_of_right(self) -> tuple[float, float] | None:
         """The least and the largest error of as many right and wrong answers with this mean.
 
-        Scores between right and wrong have a smaller error, and their mean is no number of right
+        Scores between right and wrong have a smaller error, and their mean is not a number of right
         answers, unless by chance: then the least is 0. Clusters of samples change the error.
         """
         share, scale = self._share
@@ -135,7 +135,7 @@ class Reported(NamedTuple):
 
     @property
     def _share(self) -> tuple[float | None, int]:
-        """The value as a share from 0 to 1, None if it is no such share, and the scale of both."""
+        """The value as a share from 0 to 1, None if it is not one, and the scale of both."""
         if not self.is_share or self.value is None or not 0 <= self.value <= _PERCENT:
             return None, 1
         scale = 1 if self.value <= 1 else _PERCENT
@@ -353,7 +353,7 @@ def _harness_values(results: Mapping[str, Any], tasks: list[ReportedTask]) -> It
 
 
 def describe_report(subject: FolderItem) -> tuple[str, int]:
-    """Return what was checked of a raw report, and how many values are no finite numbers.
+    """Return what was checked of a raw report, and how many values are not finite numbers.
 
     Most of its tasks have no documents in a folder.
     """

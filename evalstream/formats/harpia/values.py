@@ -120,7 +120,7 @@ def shape_text(shape: Any) -> str:
 
 
 def iterate_leaves(value: Any, *, unwrap: bool = False) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Iterate over the values in a score or result that are no objects, by path.
+    """Iterate over the values in a score or result that are not objects, by path.
 
     With `unwrap` the only element of a list stands for the list.
     """

@@ -40,7 +40,7 @@ _BOOKKEEPING: Final = frozenset(
         *("inference_denoised_runtime", "inference_idealized_runtime", "predicted_index"),
     }
 )
-"""Statistics that every run has and that are no scores.
+"""Statistics that every run has and that are not scores.
 
 Source: `compute_request_state_metrics`, TokensMetric and DryRunMetric of HELM.
 """

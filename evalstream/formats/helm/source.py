@@ -192,7 +192,7 @@ class HelmSource:
 
 
 def open_source(path: str, options: Options, wanted: Wanted) -> HelmSource | None:
-    """Return the log of a run, None for a path that is no folder or document of HELM.
+    """Return the log of a run, None for a path that is not a folder or document of HELM.
 
     Raises OSError, and CannotCheck where the run has no requests.
     """

@@ -47,7 +47,7 @@ _KINDS: Final[Mapping[str, ClaimKind]] = {
 """The kinds of the harness's own metrics."""
 
 _SPREADS: Final = (kinds.DEVIATION, kinds.VARIANCE, kinds.ERROR, kinds.INTERVAL)
-"""Kinds of figures that are no scores."""
+"""Kinds of figures that are not scores."""
 
 _AVERAGES: Final = (
     *(kinds.MEAN, kinds.AVERAGE, kinds.MEDIAN, kinds.MODE, kinds.LEAST, kinds.GREATEST),
@@ -113,7 +113,7 @@ class ResultClaims:
         kind = _choose_kind(name, metric, params)
         claim = self._claim(metric, kind)
         if metric.value is not None and metric.value.__class__ not in (int, float):
-            return refute(claim, None, "the value is no number", self._rows)
+            return refute(claim, None, "the value is not a number", self._rows)
         if name is None:
             return self._judge_own(claim, kind)
         if name == "bootstrap_stderr" and self._rows and claim.value is not None:

@@ -219,7 +219,7 @@ def score_part(value: Any, name: Any, scorer: Any) -> Any:
 class Scores:
     """The scores of a result that count.
 
-    `numbers` are the scores, 0 for those that are no numbers; `is_numeric` is False with such
+    `numbers` are the scores, 0 for those that are not numbers; `is_numeric` is False with such
     scores. `unscored` counts the others. Those of a part of the samples share all else.
     """
 

@@ -78,7 +78,7 @@ def score_value(score: Any) -> Any:
 
 
 def known_number(value: Any) -> float | None:
-    """Return a score as a number; None for one that is no number and none of the known words."""
+    """Return a score as a number; None for one that is not a number and none of the known words."""
     if isinstance(value, str):
         word = LETTERS.get(value)
         if word is None:

@@ -294,7 +294,7 @@ class SampleChecker:
             values = None if rows is None else rows.values(name)
             if values is not None:
                 column = found[place :: len(names)]
-                numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
+                numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is not a number
                 values.others += len(column) - len(numbers)
                 values.add_numbers(numbers)
                 if name in scored:

@@ -309,7 +309,7 @@ def _sample(row: Mapping[str, Any], place: str, task: str) -> SourceSample:
 
 
 def _members(row: Mapping[str, Any], part: str) -> Stated:
-    """Return the members that converters make of a row; in version 0.2.0 metadata are no texts."""
+    """Return the members that converters make of a row; in version 0.2.0 metadata are not texts."""
     choices, prompt, target = _choices(row), hashed_prompt(row) or "", str(row.get("target", ""))
     output = _output(row, choices)
     values = dict(iterate_metrics(row))

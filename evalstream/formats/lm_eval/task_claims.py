@@ -146,7 +146,7 @@ def _judge_score(figure: TaskFigure, values: MetricValues, way: Way) -> Judgemen
 
 
 def _judge_odd(claim: Claim, values: MetricValues, way: Way) -> Judgement | None:
-    """Judge a claim where it or a row is no finite number, None where all are."""
+    """Judge a claim where it or a row is not a finite number, None where all are."""
     if way.aggregation is AGGREGATIONS[MEAN] and way.is_sure:
         for is_odd, words in (
             (values.sums.unscored and claim.value is not None, "values that are not finite"),
@@ -218,7 +218,7 @@ def _judge_computed_error(
         return _judge_odd(claim, values, way) or judge(claim, _evidence(values))
     claim = _claim(figure, kinds.ERROR)
     if claim.value is None:
-        return refute(claim, None, "it is no finite number", values.rows)
+        return refute(claim, None, "it is not a finite number", values.rows)
     if iterations is None or not way.aggregation.fits(values) or not values.ordered:
         reason = Reason.TOO_MANY if values.ordered is None else Reason.EVIDENCE
         return leave_open(claim, reason, values.rows)

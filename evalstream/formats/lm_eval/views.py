@@ -261,7 +261,7 @@ _ASKING: Final = frozenset({"doc_to_text", "doc_to_target", "doc_to_choice", "us
 """Members of which the configuration of a task that is not in Python has some."""
 
 _NO_FIGURES: Final = frozenset({"name", "alias", "samples", "sample_len", "sample_count"})
-"""Members of an entry of the results that are no figures."""
+"""Members of an entry of the results that are not figures."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 

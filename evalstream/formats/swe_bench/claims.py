@@ -18,7 +18,7 @@ from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_o
 PERCENT: Final = 100.0
 
 OUTCOMES: Final = "resolved"
-"""The label of a claim that is no figure: the outcomes of instances one by one."""
+"""The label of a claim that is not a figure: the outcomes of instances one by one."""
 
 _OF_METADATA: Final = (
     ("resolved", "resolved", kinds.MEAN),

@@ -222,7 +222,7 @@ class _Files:
         yield from (Run(path, None, format=NAME) for path in alone)
 
     def broken_settings(self) -> list[str]:
-        """Return the local settings of runs that are no JSON object of texts, each once."""
+        """Return the local settings of runs that are not a JSON object of texts, each once."""
         logs = {os.path.dirname(os.path.dirname(path)) for path in self._of(INSTANCE)}
         # A search that begins in the logs does not see by the name what a broken file is.
         beside = (os.path.join(os.path.dirname(folder), SETTINGS_FILE) for folder in sorted(logs))

@@ -179,9 +179,9 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
 
 
 def are_tests(value: Any) -> bool:
-    """Tell whether a value has the groups of tests that decide, and others if they are no others.
+    """Tell whether a value has the groups of tests that decide, and each group its two lists.
 
-    Each group has lists of successes and failures.
+    The lists are those of successes and of failures; further groups may be missing.
     """
     if not isinstance(value, dict) or not value.keys() >= {*DECIDING_TESTS}:
         return False

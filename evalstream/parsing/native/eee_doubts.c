@@ -84,7 +84,7 @@ static bool is_at_most(const struct facts *facts, enum slot slot, double limit) 
     return !has_number(facts, slot) || number_of(facts, slot) <= limit;
 }
 
-/* Tell whether a number may differ from a count; the schema reports values that are no numbers. */
+/* Tell whether a number may differ from a count; the schema reports values that are not numbers. */
 static bool may_miscount(const struct facts *facts, enum slot slot, size_t count) {
     return has_number(facts, slot) && number_of(facts, slot) != (double)count;
 }

@@ -137,7 +137,7 @@ static bool are_far(const struct span *one, const struct span *other, const int6
 
 /* Tell whether two texts are letters, integers or words that cannot stand for the same answer. An
    integer may number one of the choices, if there are any, and large ones may be near enough; words
-   that are no choices, other than yes and no, may mean the same. */
+   that are not choices, other than yes and no, may mean the same. */
 static bool are_rivals(
     const struct span *one, const struct span *other, const struct spans *choices
 ) {

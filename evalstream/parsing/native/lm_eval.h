@@ -45,7 +45,7 @@ struct lm_scan {
     uint64_t most_runs, run_count;
     byte *digests;       /* of all taken rows, in order */
     uint64_t most_rows, row_count;
-    double *values;      /* of the metrics, row by row; NaN for those that are no numbers */
+    double *values;      /* of the metrics, row by row; NaN for those that are not numbers */
     uint64_t most_values, value_count;
     byte *texts;
     uint64_t most_bytes;

@@ -208,7 +208,7 @@ class SampleScanner:
         return map(SampleRun._make, zip(*parts, strict=True))
 
     def values(self, start: int, stop: int) -> Sequence[float]:
-        """Return the values of metrics at some places, NaN for those that are no numbers."""
+        """Return the values of metrics at some places, NaN for those that are not numbers."""
         return self._values[start:stop]
 
     @property

@@ -95,7 +95,7 @@ class Evidence(DataClass, frozen=True):
 
     @cached_property
     def extremes(self) -> tuple[float, float] | None:
-        """The least and the greatest score; None without scores, or where one is no double."""
+        """The least and the greatest score; None without scores, or where one is not a double."""
         least, most = self.sums.least, self.sums.most
         if least is None or most is None or not math.isfinite(most - least):
             return None

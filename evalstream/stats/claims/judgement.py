@@ -67,7 +67,7 @@ class Claim(NamedTuple):
     """A figure that a document states.
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
-    an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
+    an interval; None if it is not a number. `shown` is the JSON value at the pointer. `method`,
     `draws` and `level` describe an uncertainty, and are None where it does not state them. With
     `has_all_digits` its writer never rounds: one or two digits are all that the figure has.
     """

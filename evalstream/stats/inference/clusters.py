@@ -52,7 +52,7 @@ class CopyFinder:
         self._store = record_store.RecordStore(_TYPE, "cluster", memory_limit)
 
     def add(self, pairs: Array) -> None:
-        """Add pairs; those without one digest in both runs are no copies."""
+        """Add pairs; those without one digest in both runs are not copies."""
         known = record_store.select(pairs, pairs["cluster"] != UNKNOWN)
         records = np.empty(len(known), _TYPE)
         for name in ("cluster", "metric"):

@@ -237,7 +237,7 @@ class DriftFinder:
     ) -> tuple[Array, Array]:
         """Match samples with equal keys one by one by line, and return the unmatched ones.
 
-        Those that meet with the same or an unknown input are no match; with `keeps_same` they are
+        Those that meet with the same or an unknown input do not match; with `keeps_same` they are
         left.
         """
         both = np.concatenate((a, b))

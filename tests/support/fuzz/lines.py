@@ -1,4 +1,4 @@
-"""Lines: rows as they are written, changes of their bytes, and lines that are no rows."""
+"""Lines: rows as they are written, changes of their bytes, and lines that are not rows."""
 
 import json
 import random
@@ -31,7 +31,7 @@ GARBAGE: Final = (
     b'{"a": 1, "a": 2}', "\u00a0\u2028".encode(), b" " * 70, b"x" * 3000, b"[" * 300,
     b'{"a":' * 300 + b"1" + b"}" * 300,
 )  # fmt: skip
-"""Lines that are no rows."""
+"""Lines that are not rows."""
 
 _KEY: Final = re.compile(rb'"([a-z_]{2,}) *":')
 _VALUE: Final = re.compile(rb'(?<=:)(?:"[^"\\]{0,40}"|-?[0-9.]+|null|true|false)(?=[,}])')

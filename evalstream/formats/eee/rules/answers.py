@@ -265,7 +265,7 @@ def matches_reference(value: str, row: Row) -> bool | None:
 
 
 def is_letter_of_another(value: str, row: Row) -> bool:
-    """Tell whether a value is the letter of a choice, in their order, that is no reference.
+    """Tell whether a value is the letter of a choice, in their order, that is not a reference.
 
     HELM's converter writes such answers, and the texts of choices as references.
     """

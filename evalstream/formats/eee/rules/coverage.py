@@ -104,8 +104,8 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
         return None
     if others:
         return (
-            f"the repeat marks of {others:,} of {total:,} rows of this result are no epoch, repeat or"
-            f" trial below {MOST_MARKS}, as those of the others are"
+            f"the repeat marks of {others:,} of {total:,} rows of this result do not name an epoch,"
+            f" repeat or trial below {MOST_MARKS}, as those of the others do"
         )
     numbers = sorted(known[mark] for mark in marks)
     for mark, rows in marks.items():

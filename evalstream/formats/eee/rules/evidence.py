@@ -273,7 +273,7 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
             misjudged = [found for found in misjudged if found.is_right not in sure]
             yield from (_contradicted(result, found, facts) for found in sure.values())
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():
-            answer = "is no reference" if found.is_right else "is a reference"
+            answer = "is not a reference" if found.is_right else "is a reference"
             message = (
                 f"is_correct is {str(found.is_right).lower()} though the answer {answer} (first"
                 f" {facts.at(found.first)}); where the answer is one, is_correct is true in"

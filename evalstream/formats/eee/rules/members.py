@@ -37,7 +37,7 @@ _URL = LazyPattern(
 _PRETRAINED = LazyPattern(r"""(?<![\w])pretrained['"]?\s*[=:]\s*['"]?([^,'"}\s]+)""")
 _ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file|lora_local_path)(?![\w])")
 _HUB_NAME = LazyPattern(r"[\w-][\w.-]*(?:/[\w.-]+)?")
-"""A model of lm-eval, what is loaded on top of it, and a name that is no path."""
+"""A model of lm-eval, what is loaded on top of it, and a name that is not a path."""
 
 _FOLDER = LazyPattern(
     r"(?i:models?|checkpoints?|ckpts?|outputs?|results?|runs?|weights|data|tmp|experiments?)/.*"
@@ -226,7 +226,7 @@ def _check_evaluated(
     yield from _long_ago(holder, "evaluation_timestamp", where)
     seconds = read_seconds(value)
     if seconds is None and not _is_a_number(value) and _YEAR.search(value) is None:
-        yield ES710.violation("evaluation_timestamp is no time", **at)
+        yield ES710.violation("evaluation_timestamp is not a time", **at)
         return
     seconds = parse_date(value.strip()) if seconds is None else seconds
     if retrieved is None:
@@ -257,7 +257,7 @@ def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
 
 def _address(value: Any, pointer: str) -> Iterator[Violation]:
     if isinstance(value, str) and not _URL.fullmatch(value.strip()):
-        yield ES710.violation("the address is no URL", pointer, found=value)
+        yield ES710.violation("the address is not a URL", pointer, found=value)
 
 
 def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:

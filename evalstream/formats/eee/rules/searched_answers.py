@@ -56,7 +56,7 @@ def shows_no_reference(row: Row, mode: int) -> bool:
 
     True also where a scorer says that it found no answer. Of a row of several turns all texts and
     calls of the model are its answer. False where a reference may be the number of a choice in this
-    `search_mode`, for an answer without text, references that are no list, which may be joined, and
+    `search_mode`, for an answer without text, references that are not a list, which may be joined, and
     letters beyond ASCII.
     """
     text, references = only_answer(row), member(row.get("input"), "reference")

@@ -77,7 +77,7 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
         said, others = report.describe_report(subject)
         yield EVG101.violation(said, "", severity=Severity.INFO)
         if others:
-            what = "is no finite number" if others == 1 else "are no finite numbers"
+            what = "is not a finite number" if others == 1 else "are not finite numbers"
             message = f"{count_noun(others, 'value')} {what}"
             yield EVG101.violation(message, "/results", severity=Severity.WARNING)
     for path, item in views.raw_ranges(document):

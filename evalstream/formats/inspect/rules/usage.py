@@ -168,7 +168,7 @@ def _check_times(sample: SampleView) -> Iterator[Violation]:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a duration, None for what is no number; the longest for one that no float can be."""
+    """Return a duration, None for what is not a number; the longest for one that no float can be."""
     return max(-_LONGEST, min(value, _LONGEST)) if is_number(value) else None
 
 

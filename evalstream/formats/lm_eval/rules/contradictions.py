@@ -51,7 +51,7 @@ _CUSTOM: Final = "CUSTOM"
 """The source of a model that a call from Python gave as an object."""
 
 _PLAIN_NAME: Final = re.compile(r"[^(<]+")
-"""Texts that are no source or name of a function."""
+"""Texts that are not the source or name of a function."""
 
 
 def find_contradictions(

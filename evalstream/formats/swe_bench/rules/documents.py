@@ -123,7 +123,7 @@ def check_report(lists: Lists) -> Iterable[PlacedInFile]:
 
 
 def _check_version(lists: Lists) -> Iterator[PlacedInFile]:
-    """Yield a schema_version that is no number from 1 on; other tools have others than 2."""
+    """Yield a schema_version that is not a number from 1 on; other tools have others than 2."""
     found = lists.value.get("schema_version", 2)
     if not is_natural(found) or not found:
         message = "schema_version must be a number from 1 on"
@@ -144,7 +144,7 @@ def _find_left_out(lists: Lists) -> Iterator[PlacedInFile]:
 
 
 def check_results(lists: Lists) -> Iterable[PlacedInFile]:
-    """Yield the members of a submission's results that are no lists of ids, and repeated ids."""
+    """Yield the members of a submission's results that are not lists of ids, and repeated ids."""
     found = _check(lists.value, [_require_ids(key) for key in lists.value])
     malformed = (PlacedInFile(lists.path, one) for one in found)
     return chain(malformed, _find_repeated_ids(lists, lists.value))
@@ -164,7 +164,7 @@ def check_metadata(path: str, metadata: Any) -> Iterator[PlacedInFile]:
 def check_entries(
     path: str, values: Mapping[str, Any], requirements: Sequence[MemberRequirement], noun: str
 ) -> Iterator[PlacedInFile]:
-    """Yield the values of an object that are no objects or have malformed members; null is none."""
+    """Yield the values of an object that are not objects or have malformed members; null is none."""
     for name, value in values.items():
         place = pointer([name])
         if isinstance(value, dict):

@@ -192,7 +192,7 @@ def edit_inspect(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 
 def test_a_changed_answer_does_not_hide_the_others(tmp_path: Path) -> None:
-    """Times differ from run to run, so that one equal answer in two is no chance."""
+    """Times differ from run to run, so that one equal answer in two is not due to chance."""
 
     def lengthen(log: dict[str, Any], samples: int) -> None:
         (first, *_) = log["samples"]

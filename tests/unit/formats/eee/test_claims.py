@@ -607,7 +607,7 @@ LEVELS = {
         # Where levels are equally frequent, a writer takes any of them.
         ([2, 2, 0, 0], {SCORE: 2}, {"ES804", "ES805"}),
         ([2, 2, 0, 0], {SCORE: 1.5}, {"ES801"}),
-        # An unknown level is no level.
+        # An unknown level is not a level.
         ([2, 2, 1, -1], {SCORE: 5 / 3, COUNT: 3}, set()),
         ([2, 2, 1, -1], {SCORE: 1.0}, {"ES801"}),
         # With five levels the one nearest to the mean is the mean, rounded.
@@ -777,7 +777,7 @@ def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
         ("bench/average", 0.667, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {}),
         ("overall", 0.7, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
         ("overall", 0.6876, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
-        # A part whose rows are gone is no mean over the others.
+        # A part whose rows are gone is not a mean over the others.
         ("biology", 0.6875, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
         ("overall", 0.75, ([1, 1, 1, 0], [1, 1, 1, 0]), {"ES604": 1}),
     ],

@@ -176,7 +176,7 @@ def test_a_refuted_score_is_not_sealed(tmp_path: Path) -> None:
     half = sound_rows(count=20)
     assert {one.code for one in refused(*unsealed(tmp_path, half, {"score": 0.4}))} == {"ES801"}
     run = unsealed(tmp_path, half, {"score": 0.4})
-    # What a check leaves out is no reason to certify it.
+    # What a check leaves out is not a reason to certify it.
     assert "ES801" not in {one.code for one in refused(*run, ignore=("ES801",))}
     report = seal(*run, seal_anyway=True)
     assert (report.exit_code, report.counts["ES801"]) == (1, 1)

@@ -262,7 +262,7 @@ def reduced(inspect: Pair, values: list[Any]) -> dict[str, Any]:
 
 
 def test_reduced_scores_are_those_of_their_sample(inspect: Pair, tmp_path: Path) -> None:
-    """A reduced score of 0 counts, and one that is no number does not."""
+    """A reduced score of 0 counts, and one that is not a number does not."""
     scores = [row["evaluation"]["score"] for row in inspect.rows]
     reduced(inspect, scores)
     assert about_source(inspect.check(tmp_path)) == set()

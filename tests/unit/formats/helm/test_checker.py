@@ -929,7 +929,7 @@ def repeat_windows(value: Any) -> Any:
 
 
 def test_other_members_and_other_orders_are_sound() -> None:
-    """Members that a release adds are no faults, and the slow path reads the same."""
+    """Members that a release adds are not faults, and the slow path reads the same."""
 
     def add(entries: list[Any]) -> None:
         for entry in entries:

@@ -237,7 +237,7 @@ def test_changes_of_unnamed_filters_are_refuted(tmp_path: Path, change: Any, cod
 
 
 def matched(*, has_filters: bool) -> Log:
-    """Return a log as release 0.4.0 wrote it: requests are lists, and targets are no texts."""
+    """Return a log as release 0.4.0 wrote it: requests are lists, and targets are not texts."""
     samples, document = unnamed() if has_filters else (rows((1.0, 0.0)), results(rows((1.0, 0.0))))
     for one in samples:
         one["exact_match"] = float(one["doc_id"] == 6)

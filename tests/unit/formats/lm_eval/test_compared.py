@@ -54,7 +54,7 @@ def test_the_address_of_a_function_is_no_difference(tmp_path: Path) -> None:
 
 
 def test_rows_without_a_filter_are_of_the_only_one_of_their_task(tmp_path: Path) -> None:
-    """Releases before 0.4.7 named no filter, and their targets were no texts before 0.4.4."""
+    """Releases before 0.4.7 named no filter, and their targets were not texts before 0.4.4."""
     samples = rows()
     document = results(samples)
     for one in samples:

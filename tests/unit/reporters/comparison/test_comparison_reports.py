@@ -281,7 +281,7 @@ def test_tables_in_latex_compile(tmp_path: Path) -> None:
 @given(texts)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_text_breaks_out(text: str) -> None:
-    text = text if text.strip() else CALM  # a blank text is no paragraph
+    text = text if text.strip() else CALM  # a blank text is not a paragraph
     said, calm = (
         {form: written(form, one, [two]) for form in FORMATS}
         for one, two in map(hostile, (text, CALM))

@@ -208,7 +208,7 @@ def test_all_signs_are_counted(values: list[int], scale: float) -> None:
     sums = [abs(sum(s * v for s, v in zip(signs, nonzero, strict=True))) for signs in flips]
     expected = sum(one >= abs(sum(values)) for one in sums) / len(flips)
     scaled = [value * scale for value in values]
-    # A third of a tenth is no double, yet equal means are equal.
+    # A third of a tenth is not a double, yet equal means are equal.
     found = sign_flip_test(cells_of(scaled), 10_000, 1, 1e-15 * scale * 20)
     assert found == (pytest.approx(expected), EXACT_FLIPS)
 

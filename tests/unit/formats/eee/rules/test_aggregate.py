@@ -970,7 +970,7 @@ JOINED = [result("mmlu", identity="acc"), result("gsm8k", identity="match")]
         (OLD, "ai2_arc", None, False),
         (OLD, "allenai/ai2_arc", None, False),
         (OLD, "arc", None, True),
-        (OLD, "choice", None, True),  # a scorer is no evaluation, nor is a metric
+        (OLD, "choice", None, True),  # a scorer is not an evaluation, nor is a metric
         (OLD, "accuracy", None, True),
         (OLD, "for", None, True),
         (HELM, "mmlu", None, False),

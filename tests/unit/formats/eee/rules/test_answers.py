@@ -96,15 +96,15 @@ EVERY = tuple(range(ROWS))
     ("changes", "expected"),
     [
         ((), ""),
-        ((judge(True, 4),), "ES808 is_correct is true though the answer is no reference"),
-        ((judge(True, 4, 7),), "ES808 is_correct is true though the answer is no reference"),
+        ((judge(True, 4),), "ES808 is_correct is true though the answer is not a reference"),
+        ((judge(True, 4, 7),), "ES808 is_correct is true though the answer is not a reference"),
         (
             (
                 judge(True, *EVERY),
                 without_attribution,
                 put("output", "raw", value="99", rows=RIGHT[:2]),
             ),
-            "ES808 is_correct is true though the answer is no reference",
+            "ES808 is_correct is true though the answer is not a reference",
         ),
         ((judge(False, 0),), "ES808 is_correct is false though the answer is a reference"),
         ((without_attribution, judge(True, 4)), "ES808 is_correct is true"),
