@@ -6,7 +6,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import lru_cache, partial
 from typing import Final
 
@@ -42,10 +42,11 @@ def find_runs_in_folder(
     With `any_rows` every file with a name for rows holds rows, and no other format is searched. The
     files that no format takes come last, counted. Memory does not grow with the number of files.
     """
-    with ExitStack() as stack:
-        tree = stack.enter_context(closing(FileTable()))
-        gathered = stack.enter_context(closing(Gathered()))
-        pairing = stack.enter_context(closing(Pairing(place, tree)))
+    with (
+        closing(FileTable()) as tree,
+        closing(Gathered()) as gathered,
+        closing(Pairing(place, tree)) as pairing,
+    ):
         chosen = (MAIN,) if any_rows else formats
         search = _Search(place, tree, pairing, gathered, chosen, any_rows=any_rows)
         found = False

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,10 @@ def watched(*paths: str, jobs: int = 1, profile: str = "") -> tuple[set[str], st
     """Check paths in a fork; return what it opened or listed, and what it said."""
     told, said = Path("told").absolute(), Path("said").absolute()
     told.unlink(missing_ok=True)
-    child = os.fork()
+    with warnings.catch_warnings():
+        # The thread of pytest-xdist holds no lock that the child needs.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        child = os.fork()
     if not child:
         try:
             said.write_text(_check_heard(told, paths, jobs, profile))
