@@ -25,7 +25,7 @@ BEGIN;
 _COLLISIONS: Final = """
 INSERT INTO collisions SELECT n.run, n.is_aggregate, n.path, f.path
     FROM (
-        SELECT MIN(names.rowid) AS own, first FROM names JOIN (
+        SELECT MIN(names.rowid) AS own, first FROM names CROSS JOIN (
             SELECT folded AS same, MIN(rowid) AS first FROM names
             GROUP BY folded HAVING MIN(name) <> MAX(name)
         ) ON folded = same

@@ -84,7 +84,11 @@ CREATE INDEX IF NOT EXISTS holding ON members (set_id, run);
 INSERT INTO own SELECT 0, MIN(number) FROM runs WHERE file IS NOT NULL GROUP BY file;
 INSERT INTO own SELECT 1, MIN(number) FROM runs WHERE aggregate IS NOT NULL GROUP BY aggregate;
 """
-"""A file that is in several runs counts for the first of them only."""
+"""A file that is in several runs counts for the first of them only.
+
+Statements write `+m.run IN (...)` so that SQLite does not look up members by each of these runs, as
+3.53 would: that takes the square of their number.
+"""
 
 _RECORDS: Final = """
 INSERT INTO found SELECT number, 1, NULL, NULL, '903 record', first, NULL, NULL, NULL
@@ -97,7 +101,7 @@ INSERT INTO found SELECT number, 1, NULL, NULL, '903 record', first, NULL, NULL,
 
 _UUIDS: Final = """
 INSERT INTO found SELECT r.number, 1, NULL, NULL, '906 uuid', f.number, NULL, NULL, NULL
-    FROM runs AS r JOIN (
+    FROM runs AS r CROSS JOIN (
         SELECT uuid AS same, MIN(number) AS first FROM runs
         WHERE uuid IS NOT NULL AND record IS NOT NULL GROUP BY uuid HAVING COUNT(*) > 1
     ) ON r.uuid = same JOIN runs AS f ON f.number = first
@@ -163,7 +167,7 @@ INSERT INTO found SELECT m.run, 0, NULL, NULL, '904 rows', MIN(o.first), NULL,
         SUM(CASE WHEN m.run > o.run THEN o.samples ELSE o.before END),
         MAX(CASE WHEN m.run > o.run THEN o.last ELSE o.last_before END) > MIN(o.first)
     FROM members AS m JOIN overlaps AS o ON o.set_id = m.set_id AND o.result = m.result
-    WHERE m.run IN (SELECT run FROM own WHERE aggregate = 0) AND (m.run > o.run OR o.before > 0)
+    WHERE +m.run IN (SELECT run FROM own WHERE aggregate = 0) AND (m.run > o.run OR o.before > 0)
     GROUP BY m.run, m.evaluation;
 DROP TABLE held; DROP TABLE firsts; DROP TABLE overlaps; DROP TABLE holders; DROP TABLE words;
 """
@@ -174,13 +178,22 @@ the set, they are all of its samples.
 """
 
 _ANSWERS: Final = """
-INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 answers', MIN(f.run), NULL, NULL, NULL
-    FROM sets AS s JOIN members AS m ON m.set_id = s.id JOIN (
-        SELECT set_id, evaluation, MIN(run) AS run FROM members GROUP BY set_id, evaluation
-    ) AS f ON f.set_id = s.id AND f.run < m.run AND f.evaluation <> m.evaluation
-    WHERE s.rows > 0 AND s.inputs = s.rows
-        AND m.run IN (SELECT run FROM own WHERE aggregate = 0)
-    GROUP BY m.run;
+DROP TABLE IF EXISTS firsts;
+CREATE TABLE firsts (set_id INTEGER, run INTEGER, evaluation INTEGER,
+    PRIMARY KEY (set_id, run, evaluation)) WITHOUT ROWID;
+INSERT INTO firsts SELECT set_id, MIN(run), evaluation FROM members GROUP BY set_id, evaluation;
+INSERT INTO found SELECT number, 0, NULL, NULL, '907 answers', MIN(earlier), NULL, NULL, NULL
+    FROM (
+        SELECT m.run AS number, (
+            SELECT f.run FROM firsts AS f
+            WHERE f.set_id = s.id AND f.run < m.run AND f.evaluation <> m.evaluation
+            ORDER BY f.run LIMIT 1
+        ) AS earlier
+        FROM sets AS s JOIN members AS m ON m.set_id = s.id
+        WHERE s.rows > 0 AND s.inputs = s.rows
+            AND +m.run IN (SELECT run FROM own WHERE aggregate = 0)
+    ) WHERE earlier IS NOT NULL GROUP BY number;
+DROP TABLE firsts;
 """
 """The harness logs whose answers are those of an earlier log of another model.
 
@@ -205,7 +218,7 @@ INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 near', h.run, NULL, COUNT(DI
     FROM words AS w CROSS JOIN sets AS s ON s.id = w.set_id
     CROSS JOIN holders AS h ON h.benchmark = s.benchmark AND h.answer = w.sample
     CROSS JOIN members AS m ON m.set_id = s.id AND m.run > h.run
-    WHERE m.run IN (SELECT run FROM own WHERE aggregate = 0)
+    WHERE +m.run IN (SELECT run FROM own WHERE aggregate = 0)
         AND m.run NOT IN (SELECT run FROM found WHERE kind = '907 answers')
         AND NOT EXISTS (SELECT 1 FROM members AS f JOIN sets AS t ON t.id = f.set_id
             WHERE f.run = h.run AND f.evaluation = m.evaluation AND t.benchmark = s.benchmark)
@@ -262,7 +275,7 @@ INSERT INTO found SELECT DISTINCT m.run, 0, NULL, NULL, '905 like', c.run, NULL,
         SELECT set_id, run, COUNT(*) AS count FROM drifted GROUP BY set_id
     ) AS c
     JOIN members AS m ON m.set_id = c.set_id AND m.run > c.run
-    WHERE m.run IN (SELECT run FROM own WHERE aggregate = 0);
+    WHERE +m.run IN (SELECT run FROM own WHERE aggregate = 0);
 DROP TABLE pairs; DROP TABLE origins; DROP TABLE places; DROP TABLE drifted; DROP TABLE words;
 """
 """The inputs that differ from those of the origin, the first run with a sample.

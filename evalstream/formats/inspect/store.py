@@ -158,11 +158,11 @@ class LogStore:
         Each is an id, epoch and place, with id and epoch of the earlier one.
         """
         for id_, epoch, place, of, of_epoch in self._table.rows(
-            "SELECT later.id, later.epoch, later.place, first.id, first.epoch FROM "
-            "(SELECT event, MIN(number) AS least FROM sample WHERE event IS NOT NULL "
-            "GROUP BY event HAVING COUNT(*) > 1) AS known "
-            "JOIN sample AS first ON first.number = known.least "
-            "JOIN sample AS later ON later.event = known.event AND later.number > known.least "
+            "SELECT later.id, later.epoch, later.place, first.id, first.epoch "
+            "FROM sample AS later CROSS JOIN (SELECT event, MIN(number) AS least FROM sample "
+            "WHERE event IS NOT NULL GROUP BY event HAVING COUNT(*) > 1) AS known "
+            "ON known.event = later.event AND known.least < later.number "
+            "CROSS JOIN sample AS first ON first.number = known.least "
             "WHERE later.id != first.id OR later.epoch != first.epoch "
             "ORDER BY later.number LIMIT 10000"
         ):

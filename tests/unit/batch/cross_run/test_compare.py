@@ -9,6 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from edits import apply_case
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
+from sql_steps import count_steps
 from xxhash import xxh3_64_intdigest
 
 import evalstream
@@ -837,3 +839,47 @@ def test_any_number_of_workers_tells_the_same(tmp_path: Path) -> None:
     assert alone.counts == {"ES903": 3, "ES904": 10, "ES905": 53}
     assert list(alone) == list(together)
     assert alone.counts == together.counts
+
+
+def indexed(kind: str, runs: int, rows: int = 20) -> sqlite3.Connection:
+    """Make the tables of runs that have something of a kind in common."""
+    base = sqlite3.connect("", isolation_level=None)
+    base.executescript(compare.TABLES)
+    for run in range(runs):
+        half = run // 2
+        record, uuid = half if kind == "records" else run, half if kind == "uuids" else run
+        aggregate = f"{half}{'xX'[run % 2]}.json" if kind == "paths" else f"{run}.json"
+        named = (f"{run}.jsonl", aggregate, record, half if kind == "claims" else run, 0, 0, uuid)
+        base.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (run, *named))
+        set_id = 0 if kind == "copied answers" else run
+        result = 1 if kind == "overlaps" else run
+        base.execute("INSERT INTO members VALUES (?, 0, ?, ?, ?)", (run, run, result, set_id))
+        if set_id < run:
+            continue
+        words = array("q")
+        for row in range(rows):
+            common = {"answers": rows - 5, "drift": rows}.get(kind, 1)
+            sample = row if row < common else run * rows + row
+            drifted = run if kind == "drift" and not row else 0
+            words.extend((sample, 1 + drifted, row + 1, row * 100))
+        digest = rows if "answers" in kind else 1000 + run
+        base.execute("INSERT INTO sets VALUES (?, 7, ?, ?, ?, ?, 0)", (run, run, digest, rows, run))
+        base.execute("INSERT INTO chunks VALUES (?, 0, ?)", (run, words.tobytes()))
+    return base
+
+
+@each(
+    "kind",
+    ["records", "uuids", "claims", "overlaps", "answers", "copied answers", "drift", "paths"],
+)
+def test_the_work_grows_as_the_number_of_runs(kind: str) -> None:
+    """SQLite chooses how to join, and each release may choose anew."""
+    steps: list[int] = []
+    found: list[compare.CrossRunMatch] = []
+    for runs in (100, 200):
+        with closing(indexed(kind, runs)) as base:
+            wanted = {"records", "uuids", "files", "answers", "samples", "paths"}
+            find = partial(compare.find_matches, base, wanted)
+            steps.append(count_steps(base, lambda find=find: found.extend(find())))
+    assert found
+    assert steps[1] < 2.2 * steps[0]
