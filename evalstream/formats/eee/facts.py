@@ -102,6 +102,26 @@ class Followed(NamedTuple):
     is_mixture: bool
 
 
+class DatasetCoverage(NamedTuple):
+    """The samples that the results over one dataset score.
+
+    `samples` is the least number of them together. `is_even` tells whether all score the same or
+    disjoint samples, as those over the splits of a dataset: otherwise some results lack samples.
+    """
+
+    samples: int
+    is_even: bool
+
+    @classmethod
+    def of(cls, covers: Sequence[ResultCoverage]) -> DatasetCoverage:
+        """Join the coverage of each result."""
+        apart = sum(cover.firsts for cover in covers)
+        sets = {(cover.samples, cover.digest) for cover in covers if cover.samples}
+        largest = max((samples for samples, _ in sets), default=0)
+        is_even = len(sets) < 2 or sum(samples for samples, _ in sets) == apart
+        return cls(max(largest, apart), is_even)
+
+
 class RunFacts(FileFacts, frozen=True, kw_only=True):
     """The facts of a run after all its rows are read.
 
@@ -226,33 +246,17 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         """How many results have each evaluation_result_id."""
         return Counter(result.id for result in self.context.results)
 
+    def coverage_beside(self, result: Result) -> DatasetCoverage:
+        """Return how the results over a result's dataset, itself included, cover it."""
+        return self._datasets[result.name, result.dataset]
 
-def count_samples_beside(facts: RunFacts, result: Result) -> int:
-    """Return the least number of samples that the results over a result's dataset score."""
-    covers = _covers_beside(facts, result)
-    largest = max((cover.samples for cover in covers), default=0)
-    return max(largest, sum(cover.firsts for cover in covers))
-
-
-def is_even(facts: RunFacts, result: Result) -> bool:
-    """Return whether the results over a result's dataset all score the same or disjoint samples.
-
-    Disjoint ones are those over the splits of a dataset. Otherwise some results lack samples.
-    """
-    covers = _covers_beside(facts, result)
-    sets = {(cover.samples, cover.digest) for cover in covers if cover.samples}
-    return len(sets) < 2 or sum(samples for samples, _ in sets) == sum(
-        cover.firsts for cover in covers
-    )
-
-
-def _covers_beside(facts: RunFacts, result: Result) -> list[ResultCoverage]:
-    """Return the coverage of all results over a result's dataset, itself included."""
-    return [
-        facts.coverage.of(other.place)
-        for other in facts.context.results
-        if (other.name, other.dataset) == (result.name, result.dataset)
-    ]
+    @cached_property
+    def _datasets(self) -> dict[tuple[object, object], DatasetCoverage]:
+        covers: dict[tuple[object, object], list[ResultCoverage]] = {}
+        for result in self.context.results:
+            key = result.name, result.dataset
+            covers.setdefault(key, []).append(self.coverage.of(result.place))
+        return {key: DatasetCoverage.of(some) for key, some in covers.items()}
 
 
 PROMPT: Final = "prompt"

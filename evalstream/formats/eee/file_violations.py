@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, UNREAD, RowContext, RunFacts, is_even
+from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, UNREAD, RowContext, RunFacts
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, ES506
@@ -94,7 +94,7 @@ def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
 
 def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     samples, whose = facts.coverage.distinct(), "the rows score"
-    if not all(is_even(facts, result) for result in facts.context.results):
+    if not all(facts.coverage_beside(result).is_even for result in facts.context.results):
         samples, whose = min(_by_result(facts)), "the rows of a result score"
     elif expected in _by_result(facts) and len(_by_result(facts)) == 1:
         return

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.datastore import PATTERN, ROWS_ENDING
-from evalstream.formats.eee.facts import RunFacts, count_samples_beside, is_even
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, violation_key
 from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
 from evalstream.formats.eee.rules.recompute import ES801, ES802, ES803
@@ -224,7 +224,8 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     )
     if samples - unlisted >= listed:
         return
-    if not unlisted and is_even(facts, result) and count_samples_beside(facts, result) >= listed:
+    beside = facts.coverage_beside(result)
+    if not unlisted and beside.is_even and beside.samples >= listed:
         return
     message = (
         f"sample_ids of result {result.place} lists {count_noun(listed, 'sample')}, "
@@ -252,7 +253,7 @@ def _samples(facts: RunFacts, result: Result) -> int:
     """
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
-    return count_samples_beside(facts, result) + facts.unjoined_samples
+    return facts.coverage_beside(result).samples + facts.unjoined_samples
 
 
 def _path_wanted(violation: Violation) -> Violation:

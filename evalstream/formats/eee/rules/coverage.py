@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Result, tasks_in_name
-from evalstream.formats.eee.facts import RowContext, RunFacts, count_samples_beside
+from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Violation, expect_one
 from evalstream.model.text import count_noun
@@ -178,7 +178,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
     samples = facts.coverage.of(result.place).samples
     joined = facts.tally.scores[result.place].joined_rows
-    if declared is None or declared in (samples, joined, count_samples_beside(facts, result)):
+    if declared is None or declared in (samples, joined, facts.coverage_beside(result).samples):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
@@ -201,7 +201,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer, count=count)
-    if not unlisted and samples < listed != count_samples_beside(facts, result):
+    if not unlisted and samples < listed != facts.coverage_beside(result).samples:
         number = count_noun(listed, "sample")
         message = f"sample_ids lists {number}, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer)
