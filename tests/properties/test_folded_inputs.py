@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from unicodedata import normalize
 
@@ -27,6 +28,17 @@ TEXTS = st.text(
 @bounded(max_examples=examples(200))
 @given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=2)), min_size=1, max_size=20))
 def test_the_scanner_folds_as_python_does(inputs: list[tuple[str, list[str]]]) -> None:
+    require_one_fold(inputs)
+
+
+@each("inner", (" ", "\t", "\r\n", "\x1c", "\x1f ", "\u00a0", " \u4e2d ", "\u00c9", "Q"))
+def test_the_scanner_folds_at_every_place_of_a_text(inner: str) -> None:
+    texts = [("xY" * 20)[:at] + inner + "Z" * more for at in range(35) for more in range(2)]
+    require_one_fold([(text, []) for text in texts])
+
+
+def require_one_fold(inputs: Sequence[tuple[str, list[str]]]) -> None:
+    """Require that the scanner and Python digest questions alike, those that fold alike as one."""
     rows = sound_rows(count=len(inputs))
     for row, (raw, choices) in zip(rows, inputs, strict=True):
         row["input"] = {**row["input"], "raw": raw, "choices": choices}

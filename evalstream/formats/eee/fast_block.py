@@ -256,7 +256,7 @@ class FastBlock:
         if not unread:
             return
         letters = set[str]()
-        questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
+        questions, choices = rows.texts("input", "reference"), rows.texts("options", "prompt")
         for place, row in unread.items():
             texts = (questions[place] + choices[place]).split(APART)
             raw, *options = [text.decode(errors="surrogatepass") for text in texts]

@@ -106,8 +106,8 @@ NO_SLOT: Final = NO_LIKENESS
 
 COLUMNS: Final = (
     *("start", "stop", "line", "flags", "scope", "doubts", "signature", "shape", "likeness"),
-    *("score", "output", "output_end", "turns", "turns_end", "sample", "hash", "input", "choices"),
-    *("covered", "mark", "raw", "reference", "options", "prompt", "end"),
+    *("score", "output", "output_end", "turns", "turns_end", "sample", "hash", "input"),
+    *("reference", "choices", "covered", "mark", "linked", "options", "prompt", "end"),
     *("digest", "digest_1", "digest_2", "digest_3"),
 )
 """The columns of a listed line, in words of 64 bits; `eee_scanner.h` describes them."""

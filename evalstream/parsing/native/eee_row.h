@@ -188,12 +188,12 @@ enum flag {
 struct row_texts {
     uint64_t sample;    /* sample_id */
     uint64_t hash;      /* sample_hash, if there is one */
-    uint64_t input;     /* input.raw and all of input.reference, parted by what no UTF-8 holds */
+    uint64_t input;     /* input.raw, and */
+    uint64_t reference; /* all of input.reference, each behind what no UTF-8 holds */
     uint64_t choices;   /* input.choices */
     uint64_t covered;   /* what sample_hash is the digest of */
     uint64_t mark;      /* what tells the repeats of a sample apart */
-    uint64_t raw;       /* input.raw, and */
-    uint64_t reference; /* input.reference with the choices, if any, where rows are linked */
+    uint64_t linked;    /* input.reference with the choices, if any, where rows are linked */
     uint64_t options;   /* input.choices, each behind what no UTF-8 holds, and */
     uint64_t prompt;    /* input.formatted, where samples are wanted */
     uint64_t end;

@@ -453,12 +453,12 @@ static void check_log(struct scanner *scanner, const struct texts *texts, struct
         return;
     }
     const byte *const raw = texts->data + row->texts.input;
+    const byte *const apart = texts->data + row->texts.reference;
     const byte *const end = texts->data + row->texts.choices;
-    const byte *const apart = memchr(raw, APART, (size_t)(end - raw));
-    const byte *const target = apart ? apart + 1 : end;
+    const byte *const target = apart < end ? apart + 1 : end;
     const bool single = !memchr(target, APART, (size_t)(end - target));
     const enum answer prompted =
-        has_logged_hash(scanner, PROMPT_HASH, raw, (size_t)((apart ? apart : end) - raw));
+        has_logged_hash(scanner, PROMPT_HASH, raw, (size_t)(apart - raw));
     const enum answer targeted =
         single ? has_logged_hash(scanner, TARGET_HASH, target, (size_t)(end - target)) : PERHAPS;
     row->flags |= prompted != PERHAPS && (targeted != PERHAPS || !single) ? LOGGED : UNLOGGED;
@@ -485,7 +485,7 @@ static void write_record(
                       scope->evaluation, record->input);
     record->content = content_digest(scan->bytes + row->start, row->stop - row->start);
     record->output = compares && choices ? xxh64(texts + at->choices, choices, 0) : 0;
-    record->mark = at->raw > at->mark ? xxh64(texts + at->mark, at->raw - at->mark, 0) : 0;
+    record->mark = at->linked > at->mark ? xxh64(texts + at->mark, at->linked - at->mark, 0) : 0;
     record->result = scope->result;
     record->place = scope->place;
     record->offset = scan->offsets ? scan->offsets[scan->line - 1] : scan->base + row->start;
@@ -499,8 +499,8 @@ static void write_link(
     const struct row_texts *const at = &row->texts;
     const uint64_t numbered = row->flags & NUMBERED ? 1 : 0;
     link->sample = xxh64(texts + at->sample, at->hash - at->sample, numbered);
-    link->input = xxh64(texts + at->raw, at->reference - at->raw, link->sample);
-    link->input = xxh64(texts + at->reference, at->options - at->reference, link->input);
+    link->input = xxh64(texts + at->input, at->reference - at->input, link->sample);
+    link->input = xxh64(texts + at->linked, at->options - at->linked, link->input);
     link->input = row->flags & UNCOVERED ? 0 : link->input + (link->input == 0);
     link->line = record->line;
     link->offset = record->offset;
@@ -527,7 +527,7 @@ static uint64_t digest_folded(
 ) {
     byte *const data = texts->data, *const room = data + texts->size;
     const byte *const limit = data + texts->capacity;
-    byte *end = write_folded(folding, data + at->raw, data + at->reference, room, limit);
+    byte *end = write_folded(folding, data + at->input, data + at->reference, room, limit);
     end = end ? write_folded(folding, data + at->options, data + at->prompt, end, limit) : NULL;
     return end ? digest_of(room, 0, (uint64_t)(end - room), 0) : 0;
 }
@@ -559,7 +559,7 @@ static void write_sample(
     if (!(row->flags & UNJUDGED))
         sample->flags |= row->flags & IS_CORRECT ? IS_RIGHT : IS_WRONG;
     if (has_input) {
-        sample->question = digest_of(texts, at->raw, at->reference, options);
+        sample->question = digest_of(texts, at->input, at->reference, options);
         sample->input = identity == BY_INPUT
                             ? sample->high + (sample->high == 0)
                             : digest_of(texts, at->input, at->choices, options);

@@ -153,25 +153,16 @@ static void write_parted(struct texts *texts, const struct spans *spans) {
     }
 }
 
-/* Write what identifies the input of a row. Return how many bytes of it input.raw takes. */
-static size_t write_input(const struct facts *facts, struct texts *texts) {
-    const size_t start = texts->size;
-    write_decoded(texts, text_of(facts, RAW));
-    const size_t raw = texts->size - start;
-    write_parted(texts, &facts->references);
-    return raw;
-}
-
 /* Write what a recipe makes sample_hash the digest of, as `write_covered` does; the text of
    input.raw is copied from where it stands decoded. */
 static void write_covered_of(
-    const struct facts *facts, enum recipe recipe, size_t start, size_t raw, struct texts *texts
+    const struct facts *facts, enum recipe recipe, const struct row_texts *at, struct texts *texts
 ) {
     if (recipe != CONCAT && recipe != CONCAT_FIRST) {
         eee_write_covered(facts, recipe, true, texts);
         return;
     }
-    write_bytes(texts, texts->data + start, raw);
+    write_bytes(texts, texts->data + at->input, at->reference - at->input);
     write_references(facts, recipe, texts);
 }
 
@@ -191,20 +182,21 @@ bool eee_write_row(
     at->hash = texts->size;
     write_decoded(texts, text_of(facts, HASH));
     at->input = texts->size;
-    const size_t raw = has_input ? write_input(facts, texts) : 0;
+    if (has_input)
+        write_decoded(texts, text_of(facts, RAW));
+    at->reference = texts->size;
+    if (has_input)
+        write_parted(texts, &facts->references);
     at->choices = texts->size;
-    if (demands->lists_all || demands->compares || demands->links || demands->identity)
+    if (demands->compares || demands->links)
         write_joined(texts, &facts->choices);
     at->covered = texts->size;
     if (!(*flags & (UNHASHED | UNCHECKED)) && !(*doubts & DOUBTFUL_HASH))
-        write_covered_of(facts, (enum recipe)demands->recipe, at->input, raw, texts);
+        write_covered_of(facts, (enum recipe)demands->recipe, at, texts);
     at->mark = texts->size;
     if (!write_mark(facts, texts))
         return false;
-    at->raw = texts->size;
-    if ((demands->links || demands->identity) && has_input)
-        write_decoded(texts, text_of(facts, RAW));
-    at->reference = texts->size;
+    at->linked = texts->size;
     if (demands->links && has_input) {
         write_joined(texts, &facts->references);
         write_bytes(texts, &BEHIND, at->covered > at->choices);

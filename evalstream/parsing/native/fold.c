@@ -40,7 +40,7 @@ static inline bool is_spaced(const byte *start, const byte *to) {
 
 static inline byte *write_letter(const byte *start, byte *to, byte letter) {
     if (!is_white(letter))
-        *to++ = letter >= 'A' && letter <= 'Z' ? letter + ('a' - 'A') : letter;
+        *to++ = folded(letter);
     else if (!is_spaced(start, to))
         *to++ = ' ';
     return to;
@@ -50,19 +50,23 @@ static inline byte *end_text(const byte *start, byte *to) {
     return to > start && to[-1] == ' ' ? to - 1 : to;
 }
 
-/* Write LANES bytes if they are ASCII without white space in a row. Return whether they are. */
-static inline bool write_plain(const byte *from, const byte *start, byte *to) {
+/* Write LANES bytes, and return how many of them count: those before `stop`, before the first letter
+   beyond ASCII, and before white space behind other white space. */
+static inline size_t write_plain(
+    const byte *from, const byte *stop, const byte *start, byte *to
+) {
     const lanes letters = load_lanes(from), space = all_lanes(' ');
     const lanes white = (letters == space) |
                         ((letters >= all_lanes('\t')) & (letters <= all_lanes('\r'))) |
                         ((letters >= all_lanes(28)) & (letters <= all_lanes(31)));
-    const unsigned whites = lane_bits(white);
-    if (lane_bits(letters < all_lanes(0)) || whites & whites >> 1 ||
-        (whites & 1 && is_spaced(start, to)))
-        return false;
     const lanes upper = (letters >= all_lanes('A')) & (letters <= all_lanes('Z'));
+    const unsigned whites = lane_bits(white);
+    const unsigned others =
+        lane_bits(letters < all_lanes(0)) | (whites & (whites << 1 | is_spaced(start, to)));
     store_lanes(to, ((letters + (upper & all_lanes('a' - 'A'))) & ~white) | (space & white));
-    return true;
+    if (!others && stop - from >= LANES)
+        return LANES;
+    return (size_t)__builtin_ctz(others | 1u << (stop - from < LANES ? stop - from : LANES));
 }
 
 /* Return the fold of the letter that begins at `*from`, and go behind it; NULL if it is not known. */
@@ -83,23 +87,15 @@ byte *write_folded(
     const struct folding *folding, const byte *from, const byte *stop, byte *to, const byte *limit
 ) {
     const byte *start = to;
-    byte last_class = 0;
     while (from < stop) {
         if (limit - to < ROOM)
             return NULL;
-        if (stop - from >= LANES && write_plain(from, start, to)) {
-            from += LANES;
-            to += LANES;
-            last_class = 0;
-            continue;
-        }
-        const byte *const until = stop - from < LANES ? stop : from + LANES;
-        while (from < until) {
-            if (*from < 0x80) {
-                to = write_letter(start, to, *from++);
-                last_class = 0;
-                continue;
-            }
+        const size_t plain = write_plain(from, stop, start, to);
+        from += plain;
+        to += plain;
+        while (plain < LANES && from < stop && is_white(*from))
+            from++;
+        for (byte last_class = 0; from < stop && *from >= 0x80;) {
             if (limit - to < ROOM)
                 return NULL;
             if (*from == BETWEEN_TEXTS) {

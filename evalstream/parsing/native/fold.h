@@ -24,7 +24,7 @@ void learn_letter(struct folding *folding, uint32_t letter, const byte *fold, si
 void free_folding(struct folding *folding);
 
 /* Write texts, which BETWEEN_TEXTS parts, to where `to` is and before `limit`. Return the end, or NULL
-   where a letter is not known or moves, and without room. */
+   where a letter is not known or moves, and without room. LANES bytes behind the texts can be read. */
 byte *write_folded(
     const struct folding *folding, const byte *from, const byte *stop, byte *to, const byte *limit
 );

@@ -199,7 +199,7 @@ def test_a_known_row_gives_known_columns() -> None:
 
 def texts_of(told: dict[str, int], texts: bytes) -> list[str]:
     """Return the texts of a row."""
-    names = ("sample", "hash", "input", "choices", "covered", "mark", "raw", "reference", "end")
+    names = "sample", "hash", "input", "reference", "choices", "covered", "mark", "linked", "end"
     return [
         texts[told[one] : told[two]].decode("latin-1") for one, two in itertools.pairwise(names)
     ]
@@ -209,10 +209,10 @@ def expected_texts(row: Row) -> list[str]:
     """Return what the texts of a row have to be."""
     raw, listed = row["input"]["raw"], row["input"]["reference"]
     choices, covered = "\x1e".join(row["input"].get("choices", ())), COVERED["json-list"]
-    shown = "\xff".join([raw, *listed])
-    told = row["sample_id"], row["sample_hash"], shown, choices, covered(raw, listed), "epoch=1\x1f"
-    reference = "\x1e".join(listed)
-    return [*told, raw, f"{reference}\x1f{choices}" if choices else reference]
+    told = row["sample_id"], row["sample_hash"], raw, "".join(f"\xff{one}" for one in listed)
+    linked = "\x1e".join(listed)
+    last = "epoch=1\x1f", f"{linked}\x1f{choices}" if choices else linked
+    return [*told, choices, covered(raw, listed), *last]
 
 
 def test_a_library_that_cannot_be_loaded_is_none(
