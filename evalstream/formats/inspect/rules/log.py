@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from evalstream.formats.inspect.metrics import (
@@ -20,6 +21,7 @@ from evalstream.formats.inspect.results import (
     UNREDUCED,
     is_scored_later,
     read_scorer,
+    result_rows,
     scorer_in_samples,
 )
 from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
@@ -31,6 +33,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, member, short_text, text_or_none, type_name
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
+from evalstream.stats.claims.reducers import CannotCompute, is_missing
 
 INS101: Final = declare_rule("INS101")
 INS102: Final = declare_rule("INS102")
@@ -225,6 +228,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     if reducer is not None or not is_unreduced:
         yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
     yield from _of_scorer(log, result, index, scorer)
+    yield from _of_name(log, result, index, scorer)
     for metric in metrics if known is not None else ():
         found = find_declaration(log, metric, scorer)
         if found is None:
@@ -244,6 +248,27 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
                 expected=dict(found.params),
                 found=dict(metric.params),
             )
+
+
+def _of_name(
+    log: LogView, result: Mapping[str, Any], index: int, scorer: Any
+) -> Iterator[Violation]:
+    """Report a result that has neither the name of its scorer nor that of a part of its scores.
+
+    Source: compute_eval_scores in _eval/task/results.py of inspect_ai 0.3.25 to 0.3.285.
+    """
+    name, has_scores = result.get("name"), False
+    if name == scorer:
+        return
+    with suppress(CannotCompute):
+        for row in result_rows(log, result)():
+            if isinstance(row.value, dict) and name in row.value:
+                return
+            has_scores = has_scores or not is_missing(row.value)
+        if has_scores:
+            message = f"no score of the scorer {short_text(scorer)} has a part of this name"
+            place = log.place_of_score(index, "name")
+            yield INS307.violation(message, place, expected=scorer, found=name)
 
 
 def _fits_declaration(log: LogView, declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:

@@ -95,6 +95,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
         lambda log: log["results"]["scores"][0]["metrics"].pop("accuracy"),
         "INS305",
     ),
+    "the name of a result": (_set(*SCORE, "name", value="exact_match"), "INS307"),
     "scored samples": (_set(*SCORE, "scored_samples", value=3), "INS303"),
     "unscored samples": (_set(*SCORE, "unscored_samples", value=1), "INS303"),
     "reduction": (_set("reductions", 0, "samples", 0, "value", value=0.0), "INS301"),
@@ -360,6 +361,8 @@ def test_summaries_are_compared(tmp_path: Path) -> None:
         ({"uuid": "other"}, "uuid"),
         ({"error": "boom"}, "error"),
         ({"scores": {}}, "score"),
+        ({"input": "What is 1 + 1?"}, "input"),
+        ({"metadata": {"topic": "x"}}, "metadata/topic"),
         ({"id": 9}, "no sample"),
     ):
         members = members_of(log)
@@ -369,6 +372,74 @@ def test_summaries_are_compared(tmp_path: Path) -> None:
         messages = [one.message for one in report]
         assert set(report.counts) == {"INS206"}
         assert any(told in message for message in messages)
+
+
+def test_of_long_texts_and_of_references_to_attachments_no_summary_is_compared(
+    tmp_path: Path,
+) -> None:
+    members = members_of(sound_log())
+    for text in (f"{'x ' * 512}...", "attachment://8a3b00aa7bd2e6e5d2a6d0bd0f5d9b3e"):
+        members[SUMMARIES][2]["input"] = text
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        assert found(tmp_path / "run.eval") == {}
+
+
+@each(
+    ("path", "told", "text", "other"),
+    [
+        (
+            "error",
+            {"error": {"message": "m  1", "traceback": "", "traceback_ansi": ""}},
+            "m 1",
+            "m",
+        ),
+        ("limit_reason", {"limit": {"type": "time", "limit": 1, "reason": "r"}}, "r", "s"),
+    ],
+)
+def test_a_summary_repeats_why_its_sample_ended(
+    path: str, told: Log, text: str, other: str, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"][2] |= told
+    members = members_of(log)
+    messages = []
+    for members[SUMMARIES][2][path] in (text, other):
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        messages.append({one.message for one in evalstream.check(tmp_path / "run.eval")})
+    assert messages[1] - messages[0] == {f"the sample has another {path}"}
+
+
+def test_a_summary_repeats_the_explanation_of_a_score(tmp_path: Path) -> None:
+    log = sound_log()
+    log["samples"][0]["scores"]["match"]["explanation"] = "so\nit is"
+    members = members_of(log)
+    own, counts = members[SUMMARIES][0]["scores"]["match"], []
+    for own["explanation"] in ("so it is", "so it may be"):
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        counts.append(evalstream.check(tmp_path / "run.eval").counts.get("INS206", 0))
+    assert counts == [0, 1]
+
+
+def test_a_sample_with_several_summaries_is_found(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    for name in (SUMMARIES, "_journal/summaries/1.json"):
+        members[name].append(members[name][1])
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        (one,) = evalstream.check(tmp_path / "run.eval")
+        place = members[SUMMARIES][1]
+        assert (one.code, one.severity.label) == ("INS206", "error")
+        assert (
+            one.message
+            == f"several summaries have the sample {place['id']} (epoch {place['epoch']})"
+        )
+
+
+@each("name", ["version", "eval", "plan"])
+def test_the_start_of_a_run_has_all_of_its_parts(name: str, tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    del members[START][name]
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS106": "error"}
 
 
 def test_a_sample_without_summary_is_found(tmp_path: Path) -> None:
