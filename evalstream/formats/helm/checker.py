@@ -89,7 +89,8 @@ class _Check:
             else:
                 self._paths[kind] = path
         found.run_spec = self._read_object(RUN_SPEC)
-        self._read_object(SCENARIO)
+        scenario = self._read_object(SCENARIO)
+        self._note(SCENARIO, about_instances.check_scenario(found.run_spec, scenario))
         readers = (
             (STATISTICS, found.read_statistics),
             (STATE, found.read_requests),

@@ -228,7 +228,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     if reducer is not None or not is_unreduced:
         yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
     yield from _of_scorer(log, result, index, scorer)
-    yield from _of_name(log, result, index, scorer)
+    yield from _of_names(log, result, index, scorer)
     for metric in metrics if known is not None else ():
         found = find_declaration(log, metric, scorer)
         if found is None:
@@ -250,13 +250,20 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
             )
 
 
-def _of_name(
+def _of_names(
     log: LogView, result: Mapping[str, Any], index: int, scorer: Any
 ) -> Iterator[Violation]:
     """Report a result that has neither the name of its scorer nor that of a part of its scores.
 
-    Source: compute_eval_scores in _eval/task/results.py of inspect_ai 0.3.25 to 0.3.285.
+    Also metrics of other names than their keys, which have a name without its package, and what
+    tells it from others. Source: compute_eval_scores in _eval/task/results.py of inspect_ai 0.3.25
+    to 0.3.285.
     """
+    for metric in result_metrics(result):
+        if metric.name.rpartition("/")[2] not in metric.key:
+            message = f"the metric {short_text(metric.key)} has the name of another"
+            place = log.place_of_score(index, "metrics", metric.key, "name")
+            yield INS307.violation(message, place, expected=metric.key, found=metric.name)
     name, has_scores = result.get("name"), False
     if name == scorer:
         return

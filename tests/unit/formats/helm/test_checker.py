@@ -816,6 +816,23 @@ def test_members_of_the_adapter_that_differ_are_named_by_their_pointers() -> Non
     assert (finding.code, finding.pointer) == ("HLM206", "/adapter_spec/a~1b")
 
 
+@each(
+    ("name", "file", "is_other"),
+    [
+        ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", "mmlu_scenario.py", False),
+        ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", "gsm_scenario.py", True),
+        # A class of one's own may be named by the package that has it.
+        ("acme.PensScenario", "gsm_scenario.py", False),
+    ],
+)
+def test_the_scenario_is_the_declared_one(name: str, file: str, is_other: bool) -> None:
+    path = f"https://github.com/stanford-crfm/helm/blob/main/src/helm/benchmark/scenarios/{file}"
+    edit(RUN_SPEC, lambda spec: spec["scenario_spec"].update(class_name=name))
+    edit("scenario.json", lambda scenario: scenario.update(definition_path=path))
+    found = [(one.code, one.severity.label, one.pointer) for one in check()]
+    assert found == ([("HLM206", "warning", "/definition_path")] if is_other else [])
+
+
 def test_requests_to_another_model_are_found() -> None:
     edit(STATE, lambda state: state["request_states"][2]["request"].update(model="acme/oak-7b"))
     report = check()

@@ -96,6 +96,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
         "INS305",
     ),
     "the name of a result": (_set(*SCORE, "name", value="exact_match"), "INS307"),
+    "the name of a metric": (_set(*SCORE, "metrics", "accuracy", "name", value="mean"), "INS307"),
     "scored samples": (_set(*SCORE, "scored_samples", value=3), "INS303"),
     "unscored samples": (_set(*SCORE, "unscored_samples", value=1), "INS303"),
     "reduction": (_set("reductions", 0, "samples", 0, "value", value=0.0), "INS301"),
