@@ -119,6 +119,9 @@ class _Check:
         trials = [] if found.totals is None else list(found.totals.trials)
         self._note(declaring, about_instances.check_declared(found.adapter, ids, trials))
         self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
+        if found.totals is not None and found.is_whole and asks_once(found.adapter):
+            lacking = about_documents.check_declared_metrics(found.run_spec, found.totals)
+            self._note(RUN_SPEC, lacking)
         claims: list[JudgedClaim] | None = None
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))

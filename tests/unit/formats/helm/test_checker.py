@@ -833,6 +833,18 @@ def test_the_scenario_is_the_declared_one(name: str, file: str, is_other: bool) 
     assert found == ([("HLM206", "warning", "/definition_path")] if is_other else [])
 
 
+@each(("method", "number"), [("generation", 2), ("multiple_choice_separate_original", 0)])
+def test_each_metric_that_is_declared_is_one_of_instances(method: str, number: int) -> None:
+    """The instances of each copy have all of them; requests for references give other ones."""
+    metric = "quasi_exact_match"
+    edit(RUN_SPEC, lambda spec: spec["metric_specs"][0]["args"]["names"].append(metric))
+    for name in (RUN_SPEC, STATE):
+        edit(name, lambda document: document["adapter_spec"].update(method=method))
+    found = [one.message for one in check() if one.code == "HLM403"]
+    assert len(found) == number
+    assert all(f"the run declares {metric}, and no instance has {metric}" in one for one in found)
+
+
 def test_requests_to_another_model_are_found() -> None:
     edit(STATE, lambda state: state["request_states"][2]["request"].update(model="acme/oak-7b"))
     report = check()
