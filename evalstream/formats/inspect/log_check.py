@@ -25,6 +25,7 @@ from evalstream.formats.inspect.rules import (
     coverage,
     log,
     messages,
+    missing_results,
     samples,
     score_events,
     scores,
@@ -326,7 +327,7 @@ class LogCheck:
         note = self.documents.note_all
         note(self._refused_log(view))
         self.store.expect(view.sample_ids or ())
-        for rule in (*log.OF_LOGS, *coverage.OF_LOGS):
+        for rule in (*log.OF_LOGS, *missing_results.RULES, *coverage.OF_LOGS):
             note(rule.apply(view))
         note(usage_violations(view, self.totals.usage, is_resumed=self.totals.is_resumed))
         note(check_log_times(view, self.totals.latest))

@@ -3,7 +3,7 @@
 from typing import Final
 
 MODULES: Final = (
-    *("coverage", "log", "messages", "samples"),
+    *("coverage", "log", "messages", "missing_results", "samples"),
     *("score_events", "scores", "summaries", "usage"),
 )
 """The modules of this folder; each lists its rules as `RULES`."""

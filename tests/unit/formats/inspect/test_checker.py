@@ -566,6 +566,90 @@ def test_figures_of_groups_are_recomputed(group: str | None, tmp_path: Path) -> 
     assert found(written(log, tmp_path, "json")) == {}
     result["metrics"]["lists"]["value"] = 0.6
     assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
+    for name in ("lists", "lists2"):
+        result["metrics"].pop(name, None)
+    (one,) = evalstream.check(written(log, tmp_path, "json"))
+    assert (one.code, one.pointer) == ("INS305", "/results/scores/0")
+    assert one.message == "the result match/mean lacks lists of the metric grouped"
+    # Without any figure of a group, only the declaration tells.
+    del result["metrics"]["sums"], result["metrics"]["all"]
+    assert found(written(log, tmp_path, "json")) == {"INS305": "error"}
+
+
+def with_two_reducers() -> Log:
+    """Return a log of which each epoch's best score counts, too."""
+    log = sound_log()
+    log["eval"]["config"]["epochs_reducer"].append("max")
+    for part in (log["results"]["scores"], log["reductions"]):
+        part.append({**copy.deepcopy(part[0]), "reducer": "max"})
+    metrics = log["results"]["scores"][1]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    for reduced in log["reductions"][1]["samples"]:
+        reduced["value"] = "C"
+    return log
+
+
+@each(
+    ("paths", "message"),
+    [
+        ([], None),
+        ([("results", "scores", 0)], "match has no result by the reducer mean"),
+        ([(*SCORE, "metrics", "accuracy")], "match has no accuracy by the reducer mean"),
+        (
+            [("results", "scores", 0), ("reductions", 0)],
+            "the log declares the reducer mean, and has no result by it",
+        ),
+    ],
+)
+def test_a_scorer_has_its_results_by_all_reducers(
+    paths: list[tuple[Any, ...]], message: str | None, tmp_path: Path
+) -> None:
+    log = with_two_reducers()
+    for *way, last in paths:
+        place: Any = log
+        for name in way:
+            place = place[name]
+        del place[last]
+    told = [one.message for one in evalstream.check(written(log, tmp_path, "json"))]
+    assert told == ([] if message is None else [message])
+
+
+def test_another_scorer_that_was_added_later_may_have_other_reducers(tmp_path: Path) -> None:
+    log = json.loads(json.dumps(with_two_reducers()).replace('"match"', '"own"'))
+    del log["results"]["scores"][1], log["reductions"][1]
+    assert "INS305" in found(written(log, tmp_path, "json"))
+    log["reductions"].append({"scorer": "other", "reducer": "max", "samples": []})
+    assert "INS305" not in found(written(log, tmp_path, "json"))
+
+
+@each(
+    ("metrics", "parts", "is_missing"),
+    [
+        ({"*": [{"name": "inspect_ai/mean", "options": {}}]}, ("one", "two"), False),
+        ({"*": [{"name": "inspect_ai/mean", "options": {}}]}, ("one",), True),
+        ([{"t*": [{"name": "inspect_ai/mean", "options": {}}]}], ("two",), False),
+        ([{"t*": [{"name": "inspect_ai/mean", "options": {}}]}], (), True),
+    ],
+)
+def test_each_part_of_scores_has_its_result(
+    metrics: Any, parts: tuple[str, ...], is_missing: bool, tmp_path: Path
+) -> None:
+    log = json.loads(json.dumps(sound_log()).replace('"match"', '"own"'))
+    value = {"one": 1, "two": 2}
+    for sample in log["samples"]:
+        sample["scores"]["own"]["value"] = sample["events"][1]["score"]["value"] = value
+    for reduced in log["reductions"][0]["samples"]:
+        reduced["value"] = value
+    log["eval"]["scorers"][0]["metrics"] = metrics
+    (result,) = log["results"]["scores"]
+    log["results"]["scores"] = [
+        {**result, "name": part, "metrics": {"mean": {"name": "mean", "value": value[part]}}}
+        for part in parts
+    ] or [{**result, "metrics": {}}]
+    told = found(written(log, tmp_path, "json"))
+    assert ("INS305" in told) == is_missing
+    log["results"]["scores"][0]["name"] = ["one"]
+    assert found(written(log, tmp_path, "json"))["INS107"] == "error"
 
 
 def test_nan_is_a_missing_score(tmp_path: Path) -> None:
@@ -873,8 +957,8 @@ def test_a_status_of_success_beside_the_error_of_the_run_is_found(tmp_path: Path
 
 METRICS = (*SCORE, "metrics")
 UNDECLARED: dict[str, tuple[Callable[[Log], None], set[str]]] = {
-    "a reducer": (_set(*SCORE, "reducer", value="max"), {"INS307", "INS302"}),
-    "an unknown reducer": (_set(*SCORE, "reducer", value="mine"), {"INS307"}),
+    "a reducer": (_set(*SCORE, "reducer", value="max"), {"INS305", "INS307", "INS302"}),
+    "an unknown reducer": (_set(*SCORE, "reducer", value="mine"), {"INS305", "INS307"}),
     "a metric": (
         _set(*METRICS, "best", value={"name": "best", "value": 0.99, "params": {}}),
         {"INS307"},
