@@ -89,7 +89,8 @@ class _Check:
             else:
                 self._paths[kind] = path
         found.run_spec = self._read_object(RUN_SPEC)
-        self._read_object(SCENARIO)
+        scenario = self._read_object(SCENARIO)
+        self._note(SCENARIO, about_instances.check_scenario(found.run_spec, scenario))
         readers = (
             (STATISTICS, found.read_statistics),
             (STATE, found.read_requests),
@@ -118,6 +119,9 @@ class _Check:
         trials = [] if found.totals is None else list(found.totals.trials)
         self._note(declaring, about_instances.check_declared(found.adapter, ids, trials))
         self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
+        if found.totals is not None and found.is_whole and asks_once(found.adapter):
+            lacking = about_documents.check_declared_metrics(found.run_spec, found.totals)
+            self._note(RUN_SPEC, lacking)
         claims: list[JudgedClaim] | None = None
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))

@@ -29,8 +29,8 @@ from evalstream.formats.inspect.member_check import (
     MemberJob,
     check_member_batch,
 )
-from evalstream.formats.inspect.rules.coverage import INS206
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
+from evalstream.formats.inspect.rules.summaries import INS206
 from evalstream.formats.inspect.values import same
 from evalstream.formats.inspect.views import LogView
 from evalstream.formats.inspect.zip_format import DamagedMember
@@ -238,6 +238,9 @@ class ArchiveCheck:
         for name in ("version", "eval", "plan"):
             if name in header and name in start:
                 self._compare_part(name, header[name], start[name])
+            elif name in header or name in start:
+                lacks = START if name in header else HEADER
+                self._documents.note(INS106.violation(f"{lacks} has no {name}", (lacks,)))
 
     def _compare_part(self, name: str, here: Any, there: Any) -> None:
         """Report the first difference among members that a run may change, and among the others."""

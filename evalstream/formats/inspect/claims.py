@@ -12,6 +12,7 @@ from evalstream.formats.inspect.metrics import find_silent_metrics
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
+from evalstream.formats.inspect.rules.missing_results import INS305
 from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
@@ -170,6 +171,9 @@ class ClaimCheck:
             opened = claim._replace(state=State.OPEN, reason=why.value)
             kept = opened if (is_own or is_unsure) and claim.state.holds else claim
             self._keep(Judgement(kept, message), INS302)
+        for formula, name in judged.list_missing():
+            message = f"the result {label} lacks {short_text(name)} of the metric {formula}"
+            self.violations.append(INS305.violation(message, self._log.place_of_score(index)))
 
     def _result_scores(self, result: Mapping[str, Any]) -> tuple[results.Scores, bool]:
         """Return the scores of a result, and whether an unknown reducer gave them.

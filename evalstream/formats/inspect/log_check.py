@@ -25,23 +25,19 @@ from evalstream.formats.inspect.rules import (
     coverage,
     log,
     messages,
+    missing_results,
     samples,
     score_events,
     scores,
     usage,
 )
-from evalstream.formats.inspect.rules.coverage import (
-    INS206,
-    USAGES,
-    compare_summary,
-    gather_facts,
-    usage_violations,
-)
+from evalstream.formats.inspect.rules.coverage import USAGES, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.score_events import INS216
 from evalstream.formats.inspect.rules.scores import ScoreCounts, count_scores, find_unlike
-from evalstream.formats.inspect.rules.usage import late_samples
+from evalstream.formats.inspect.rules.summaries import INS206, compare_summary, gather_facts
+from evalstream.formats.inspect.rules.usage import check_log_times
 from evalstream.formats.inspect.store import LogStore, make_rows
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
@@ -331,15 +327,16 @@ class LogCheck:
         note = self.documents.note_all
         note(self._refused_log(view))
         self.store.expect(view.sample_ids or ())
-        for rule in (*log.OF_LOGS, *coverage.OF_LOGS):
+        for rule in (*log.OF_LOGS, *missing_results.RULES, *coverage.OF_LOGS):
             note(rule.apply(view))
         note(usage_violations(view, self.totals.usage, is_resumed=self.totals.is_resumed))
-        note(late_samples(view, self.totals.latest))
+        note(check_log_times(view, self.totals.latest))
         note(find_unlike(self.totals.scores))
         if has_summaries and self.totals.samples_known:
-            for sample, epoch, place in self.store.without_summary():
-                message = f"no summary has the sample {sample} (epoch {epoch:,})"
-                self.documents.note(INS206.violation(message, place))
+            for times, words in ((0, "no summary has"), (2, "several summaries have")):
+                for sample, epoch, place in self.store.summarised(times):
+                    message = f"{words} the sample {sample} (epoch {epoch:,})"
+                    self.documents.note(INS206.violation(message, place))
         self._close_gaps()
         if self._samples is not None:
             self._samples.finish(view)

@@ -169,6 +169,15 @@ Figure = float | Mapping[str, float]
 Formula = Callable[[Scores, Params], Figure]
 
 
+def find_figure(found: Mapping[str, float], metric: Metric) -> str | None:
+    """Return the name of the figure that a metric is, None if it is none of them."""
+    names = [metric.name]
+    if metric.group is None:
+        # Older logs number repeated names, and do not mark the figures of groups.
+        names.append(metric.name.rstrip(digits))
+    return next((one for one in names if one in found), None)
+
+
 def pick_figure(found: Figure, metric: Metric, number: int) -> float | None:
     """Return the value of a metric over a number of scores, None if it has no such figure.
 
@@ -176,11 +185,7 @@ def pick_figure(found: Figure, metric: Metric, number: int) -> float | None:
     """
     if not isinstance(found, Mapping):
         return found
-    names = [metric.name]
-    if metric.group is None:
-        # Older logs number repeated names, and do not mark the figures of groups.
-        names.append(metric.name.rstrip(digits))
-    name = next((one for one in names if one in found), None)
+    name = find_figure(found, metric)
     if name is None and not number:
         return math.nan
     if name is None and metric.group is None:

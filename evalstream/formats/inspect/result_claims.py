@@ -106,6 +106,22 @@ class ResultClaims:
             else:
                 yield self._judge(metric)
 
+    def list_missing(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the figures that judged metrics give and that the result lacks.
+
+        Each is the name of the metric and that of the figure.
+        """
+        for (formula, params), figure in self._figures.items():
+            if isinstance(figure, Mapping) and len(self._scores or ()):
+                own = [one for one in self._metrics if one.formula == formula]
+                own = [one for one in own if self._params_of(one) == params]
+                told = {metrics.find_figure(figure, one) for one in own}
+                yield from ((formula, name) for name in figure if name not in told)
+
+    def _params_of(self, metric: Metric) -> bytes:
+        declared = find_declaration(self._log, metric, self._scorer)
+        return canonical(dict(metric.params if declared is None else declared.params))
+
     def _judge(self, metric: Metric) -> Judgement:
         declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
@@ -18,7 +19,7 @@ NAMED: Final = 5
 """How many missing samples are named."""
 
 MOST_NAMED: Final = 10_000
-"""How many samples without a summary are named."""
+"""How many samples without a summary, or with several, are named."""
 
 _TABLES: Final = """
     CREATE TABLE sample (
@@ -51,7 +52,8 @@ class KeptScore(NamedTuple):
 class SampleFacts(NamedTuple):
     """The facts of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
 
-    `told` are further members that its summary repeats, `event` the id of an event of a model.
+    `told` are further members that its summary repeats, `repeated` numbers and digests of texts by
+    their JSON Pointers in the summary, and `event` is the id of an event of a model.
     """
 
     id: str
@@ -65,6 +67,7 @@ class SampleFacts(NamedTuple):
     told: Mapping[str, Any]
     event: str | None = None
     is_invalid: bool = False
+    repeated: Mapping[str, Any] = MappingProxyType({})
 
 
 class FactRows(NamedTuple):
@@ -81,7 +84,7 @@ def make_rows(facts: SampleFacts) -> FactRows:
     uuid = None if facts.uuid is None else encode_name(facts.uuid)
     event = None if facts.event is None else encode_name(facts.event)
     key, place = (encode_name(facts.id), facts.epoch), encode_name(facts.place)
-    target, told = _text(facts.target), _text(facts.told)
+    target, told = _text(facts.target), _text([facts.told, {**facts.repeated}])
     scores = [
         (encode_name(name), _text(one.value), one.answer and encode_name(one.answer))
         for name, one in facts.scores.items()
@@ -240,7 +243,8 @@ class LogStore:
         if found is None or (found.id, found.epoch) != (id_, epoch):
             number, found = self._look_up(id_, epoch)
         if found is not None:
-            self._summarised[number - 1] = True
+            most = 1 if self._has_repeated else 2
+            self._summarised[number - 1] = min(self._summarised[number - 1] + 1, most)
         return found
 
     def forget_summaries(self) -> None:
@@ -253,8 +257,8 @@ class LogStore:
             encode_name(id_),
             epoch,
         )
-        for (number,) in numbers:
-            self._summarised[number - 1] = True
+        for (number,) in numbers[:-1]:
+            self._summarised[number - 1] = 1
         if not numbers:
             return 0, None
         following = self._iterate_from(numbers[-1][0])
@@ -281,18 +285,23 @@ class LogStore:
                 known = None if uuid is None else decode_name(uuid)
                 own, shown = scores.get(one, {}), (_value(target), "")
                 key = decode_name(name), epoch, bool(failed), known
-                yield one, SampleFacts(*key, *shown, own, {}, loads_exactly(told))
+                members, repeated = loads_exactly(told)
+                facts = SampleFacts(*key, *shown, own, {}, members, repeated=repeated)
+                yield one, facts
             number += batch
             batch = min(2 * batch, _BATCH)
 
-    def without_summary(self) -> Iterator[tuple[str, int, str]]:
-        """Iterate over the samples that no summary has: id, epoch, place."""
-        at = self._summarised.find(0)
+    def summarised(self, times: int) -> Iterator[tuple[str, int, str]]:
+        """Iterate over the samples that so many summaries have: id, epoch, place.
+
+        Two stand for all above one.
+        """
+        at = self._summarised.find(times)
         for _ in range(MOST_NAMED):
             if at < 0:
                 return
             yield from self._named("SELECT id, epoch, place FROM sample WHERE number = ?", at + 1)
-            at = self._summarised.find(0, at + 1)
+            at = self._summarised.find(times, at + 1)
 
     def scorers(self) -> Sequence[str]:
         """Return the names of all scorers, in the order of their first score."""

@@ -26,7 +26,7 @@ _KNOWN_EVENTS: Final = frozenset(
     | {"span_begin", "state", "subtask", "tool"}
 )
 
-_REFERENCES: Final = ("attachment://", "tc://")
+REFERENCES: Final = ("attachment://", "tc://")
 """How references to attachments begin; the second is that of the first releases."""
 
 SINCE: Final = (0, 3, 60)
@@ -185,7 +185,7 @@ class SampleView(Dated):
 
     def resolve_attachment(self, value: Any) -> Any:
         """Return a text in full if it is a reference to an attachment; other values as they are."""
-        if isinstance(value, str) and value.startswith(_REFERENCES):
+        if isinstance(value, str) and value.startswith(REFERENCES):
             return self.attachments.get(value.partition("://")[2], value)
         return value
 

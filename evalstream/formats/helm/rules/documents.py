@@ -14,14 +14,21 @@ from evalstream.formats.helm.statistics import (
     FIGURES,
     WORST,
     InstanceEntry,
+    RunTotals,
     Stat,
     describe_perturbation,
     is_near,
     make_name,
 )
 from evalstream.model.finding import Violation
-from evalstream.parsing.json import member, pointer, type_name
-from evalstream.parsing.json_values import is_number, is_text_map, is_texts, list_or_empty
+from evalstream.parsing.json import member, pointer, short_text, type_name
+from evalstream.parsing.json_values import (
+    is_number,
+    is_text_map,
+    is_texts,
+    list_or_empty,
+    numbered_texts,
+)
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
@@ -274,6 +281,23 @@ def check_figures(
     for one in find_repeated(found, known):
         message = f"{one.name} stands twice, and instances have it once"
         yield HLM404.violation(message, f"/{one.place}/name")
+
+
+def check_declared_metrics(run_spec: Mapping[str, Any], totals: RunTotals) -> Iterator[Violation]:
+    """Yield the metrics that a run declares and that no instance of a split and perturbation has.
+
+    HELM computes them with max_prob, for each instance with references, and fails where it does not
+    know one. Source: `compute_reference_metrics` of crfm-helm 0.2.4 to 0.5.16.
+    """
+    names = set(totals.names)
+    arguments = (args for kind, args in requests.iterate_specs(run_spec) if kind == requests.BASIC)
+    declared = [name for args in arguments for _, name in numbered_texts(args.get("names"))]
+    for place in sorted((one for one in names if one.name == "max_prob"), key=str):
+        for metric in dict.fromkeys(declared):
+            name = place._replace(name=metric)
+            if name not in names:
+                message = f"the run declares {short_text(metric)}, and no instance has {name}"
+                yield HLM403.violation(message, "/metric_specs")
 
 
 HLM401: Final = declare_rule("HLM401")

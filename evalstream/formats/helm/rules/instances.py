@@ -18,6 +18,7 @@ from evalstream.formats.helm.tokens import score_choices
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
+from evalstream.parsing.json import member, short_text, text_or_none
 from evalstream.rules.base import declare_rule
 
 MANY: Final = 5
@@ -205,6 +206,23 @@ def check_specifications(
             where = ("adapter_spec", *([key] if key in own else []))
             shown = {"expected": other.get(key), "found": own.get(key)}
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
+
+
+def check_scenario(run_spec: Mapping[str, Any], scenario: Mapping[str, Any]) -> Iterator[Violation]:
+    """Warn of a scenario of HELM whose source file is not that of the class which a run declares.
+
+    A class of one's own may be named by another module than its own. Source: Scenario in
+    benchmark/scenarios/scenario.py of crfm-helm 0.2.4 to 0.5.16.
+    """
+    named = text_or_none(member(run_spec.get("scenario_spec"), "class_name")) or ""
+    found = text_or_none(scenario.get("definition_path"))
+    file = f"/{named.rpartition('.')[0].replace('.', '/')}.py"
+    if named.startswith(_OF_HELM) and found and not found.endswith(file):
+        message = f"the run declares the scenario {short_text(named)}"
+        yield HLM206.violation(message, "/definition_path", found=found, severity=Severity.WARNING)
+
+
+_OF_HELM: Final = "helm.benchmark.scenarios."
 
 
 def check_settings(

@@ -2,5 +2,8 @@
 
 from typing import Final
 
-MODULES: Final = ("coverage", "log", "messages", "samples", "score_events", "scores", "usage")
+MODULES: Final = (
+    *("coverage", "log", "messages", "missing_results", "samples"),
+    *("score_events", "scores", "summaries", "usage"),
+)
 """The modules of this folder; each lists its rules as `RULES`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from evalstream.formats.inspect.metrics import (
     NAMED_SINCE,
     OURS,
     find_declaration,
-    find_silent_metrics,
     find_unnamed_figures,
     has_params,
     list_declared,
@@ -18,19 +18,20 @@ from evalstream.formats.inspect.metrics import (
 )
 from evalstream.formats.inspect.results import (
     UNREDUCED,
-    is_scored_later,
     read_scorer,
+    result_rows,
     scorer_in_samples,
 )
-from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
+from evalstream.formats.inspect.scorers import OPTIONS
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import DECLARED_SINCE, LogView
 from evalstream.formats.releases import is_released
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, member, short_text, text_or_none, type_name
-from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
+from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.rules.base import declare_rule
+from evalstream.stats.claims.reducers import CannotCompute, is_missing
 
 INS101: Final = declare_rule("INS101")
 INS102: Final = declare_rule("INS102")
@@ -139,68 +140,6 @@ INS108: Final = declare_rule("INS108")
 INS109: Final = declare_rule("INS109", record=_check_release)
 
 
-def _missing_results(log: LogView) -> Iterator[Violation]:
-    """Report scorers whose scores do not appear in the results, and results without scores."""
-    if not log.is_finished or not log.samples_known:
-        return
-    of_task, declared, scorers = log.task_metrics, log.declared_scorers, log.store.scorers()
-    if of_task is None:
-        # A scorer that is declared without metrics has no result.
-        scorers = [one for one in scorers if member(declared.get(one), "metrics") != []]
-    results = [one.value for one in log.results_scores]
-    told = {text_or_none(read_scorer(one)) for one in results}
-    if scorers and not told:
-        place = log.at("results") if "results" in log.header else log.base
-        yield INS305.violation("the samples have scores, but the log has no results", place or None)
-        return
-    untold = [name for name in scorers if name and name not in told]
-    is_later = bool(untold) and any(is_scored_later(log, one) for one in (*told, *scorers))
-    for name in untold:
-        message = f"the samples have scores of {name}, but the results do not"
-        severity = Severity.WARNING if is_later else None
-        yield INS305.violation(message, log.at("results"), severity=severity)
-    yield from _unused_scorers(log)
-    by_scorer: dict[Any, list[Numbered]] = {}
-    for one in log.results_scores:
-        by_scorer.setdefault(text_or_none(one.value.get("scorer")), []).append(one)
-    for name, scorer in log.declared_scorers.items():
-        found = by_scorer.get(name, [])
-        figures = [metric for one in found for metric in result_metrics(one.value)]
-        # Groups are named without the package.
-        names, groups = {one.name for one in figures}, {one.group for one in figures}
-        silent = set[str]().union(*(find_silent_metrics(log, one.value) for one in found))
-        of_scorer = member(scorer, "metrics")
-        for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
-            full = short_text(member(metric, "name") or "")
-            short = full.removeprefix(OURS)
-            is_told = short in names or full.rpartition("/")[2] in groups
-            if full and not is_told and short not in _OF_ANY_SHAPE:
-                yield INS305.violation(
-                    f"the metric {short} of {name} is declared, but not in the results",
-                    log.place_of_score(found[0].place, "metrics"),
-                    severity=Severity.WARNING if full in silent else None,
-                )
-
-
-def _unused_scorers(log: LogView) -> Iterator[Violation]:
-    """Warn of scorers of the harness that gave no score; only one's own may do so.
-
-    Earlier releases declare the first scorers where `inspect score` has replaced their scores. It
-    declares a scorer again that a run without scoring has declared.
-    """
-    used = [log.declared_scorers.get(one) for one in log.store.scorers()]
-    for index, one in objects(log.eval.get("scorers")) if used else ():
-        name = text_or_none(one.get("name"))
-        if name in KNOWN and one not in used and log.release >= NAMED_SINCE:
-            message = f"the log declares the scorer {name}, and no sample has a score of it"
-            place = log.at("eval", "scorers", index)
-            yield INS305.violation(message, place, severity=Severity.WARNING)
-
-
-_OF_ANY_SHAPE: Final = ("frequency", "grouped")
-"""Metrics that give one value for each category, and so none without categories."""
-
-
 def _contradictions(log: LogView) -> Iterator[Violation]:
     """Report results and reductions that the declarations do not have."""
     for index, result in log.results_scores:
@@ -225,6 +164,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     if reducer is not None or not is_unreduced:
         yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
     yield from _of_scorer(log, result, index, scorer)
+    yield from _of_names(log, result, index, scorer)
     for metric in metrics if known is not None else ():
         found = find_declaration(log, metric, scorer)
         if found is None:
@@ -244,6 +184,34 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
                 expected=dict(found.params),
                 found=dict(metric.params),
             )
+
+
+def _of_names(
+    log: LogView, result: Mapping[str, Any], index: int, scorer: Any
+) -> Iterator[Violation]:
+    """Report a result that has neither the name of its scorer nor that of a part of its scores.
+
+    Also metrics of other names than their keys, which have a name without its package, and what
+    tells it from others. Source: compute_eval_scores in _eval/task/results.py of inspect_ai 0.3.25
+    to 0.3.285.
+    """
+    for metric in result_metrics(result):
+        if metric.name.rpartition("/")[2] not in metric.key:
+            message = f"the metric {short_text(metric.key)} has the name of another"
+            place = log.place_of_score(index, "metrics", metric.key, "name")
+            yield INS307.violation(message, place, expected=metric.key, found=metric.name)
+    name, has_scores = result.get("name"), False
+    if name == scorer:
+        return
+    with suppress(CannotCompute):
+        for row in result_rows(log, result)():
+            if isinstance(row.value, dict) and text_or_none(name) in row.value:
+                return
+            has_scores = has_scores or not is_missing(row.value)
+        if has_scores:
+            message = f"no score of the scorer {short_text(scorer)} has a part of this name"
+            place = log.place_of_score(index, "name")
+            yield INS307.violation(message, place, expected=scorer, found=name)
 
 
 def _fits_declaration(log: LogView, declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
@@ -339,14 +307,13 @@ INS301: Final = declare_rule("INS301")
 INS302: Final = declare_rule("INS302")
 INS303: Final = declare_rule("INS303")
 INS304: Final = declare_rule("INS304")
-INS305: Final = declare_rule("INS305", record=_missing_results)
 INS306: Final = declare_rule("INS306")
 INS307: Final = declare_rule("INS307", record=_contradictions)
 
 
 RULES: Final = (
     *(INS101, INS102, INS103, INS104, INS105, INS106, INS107, INS108, INS109),
-    *(INS301, INS302, INS303, INS304, INS305, INS306, INS307),
+    *(INS301, INS302, INS303, INS304, INS306, INS307),
 )
-OF_LOGS: Final = (INS105, INS107, INS109, INS305, INS307)
+OF_LOGS: Final = (INS105, INS107, INS109, INS307)
 """Rules over the part of a log without samples."""

@@ -215,10 +215,23 @@ def _check_calls(
             return
 
 
-def late_samples(log: LogView, latest: datetime | None) -> Iterator[Violation]:
-    """Report a log that was completed before one of its samples, the `latest`."""
+_MOVED: Final = 60.0
+"""Seconds by which the harness may move `created` on, so that no log has the name of another."""
+
+
+def check_log_times(log: LogView, latest: datetime | None) -> Iterator[Violation]:
+    """Report a log that was completed before it began, or before one of its samples, the `latest`.
+
+    Source: TaskLogger in _eval/task/log.py of inspect_ai 0.3.25 to 0.3.285.
+    """
     found = log.stats.get("completed_at")
     ended = read_time(found)
+    for path, slack in ((("stats", "started_at"), _SLACK), (("eval", "created"), _SLACK + _MOVED)):
+        told = member(object_or_empty(log.header.get(path[0])), path[1])
+        began = read_time(told)
+        if ended and began and began > ended + timedelta(seconds=slack):
+            message = "the log was completed before this time"
+            yield INS219.violation(message, log.at(*path), expected=at_most(found), found=told)
     if log.is_finished and latest and ended and latest > ended + timedelta(seconds=_SLACK):
         yield INS219.violation(
             f"a sample was completed later: {latest.isoformat()}",

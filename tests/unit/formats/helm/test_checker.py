@@ -816,6 +816,35 @@ def test_members_of_the_adapter_that_differ_are_named_by_their_pointers() -> Non
     assert (finding.code, finding.pointer) == ("HLM206", "/adapter_spec/a~1b")
 
 
+@each(
+    ("name", "file", "is_other"),
+    [
+        ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", "mmlu_scenario.py", False),
+        ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", "gsm_scenario.py", True),
+        # A class of one's own may be named by the package that has it.
+        ("acme.PensScenario", "gsm_scenario.py", False),
+    ],
+)
+def test_the_scenario_is_the_declared_one(name: str, file: str, is_other: bool) -> None:
+    path = f"https://github.com/stanford-crfm/helm/blob/main/src/helm/benchmark/scenarios/{file}"
+    edit(RUN_SPEC, lambda spec: spec["scenario_spec"].update(class_name=name))
+    edit("scenario.json", lambda scenario: scenario.update(definition_path=path))
+    found = [(one.code, one.severity.label, one.pointer) for one in check()]
+    assert found == ([("HLM206", "warning", "/definition_path")] if is_other else [])
+
+
+@each(("method", "number"), [("generation", 2), ("multiple_choice_separate_original", 0)])
+def test_each_metric_that_is_declared_is_one_of_instances(method: str, number: int) -> None:
+    """The instances of each copy have all of them; requests for references give other ones."""
+    metric = "quasi_exact_match"
+    edit(RUN_SPEC, lambda spec: spec["metric_specs"][0]["args"]["names"].append(metric))
+    for name in (RUN_SPEC, STATE):
+        edit(name, lambda document: document["adapter_spec"].update(method=method))
+    found = [one.message for one in check() if one.code == "HLM403"]
+    assert len(found) == number
+    assert all(f"the run declares {metric}, and no instance has {metric}" in one for one in found)
+
+
 def test_requests_to_another_model_are_found() -> None:
     edit(STATE, lambda state: state["request_states"][2]["request"].update(model="acme/oak-7b"))
     report = check()

@@ -95,6 +95,8 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
         lambda log: log["results"]["scores"][0]["metrics"].pop("accuracy"),
         "INS305",
     ),
+    "the name of a result": (_set(*SCORE, "name", value="exact_match"), "INS307"),
+    "the name of a metric": (_set(*SCORE, "metrics", "accuracy", "name", value="mean"), "INS307"),
     "scored samples": (_set(*SCORE, "scored_samples", value=3), "INS303"),
     "unscored samples": (_set(*SCORE, "unscored_samples", value=1), "INS303"),
     "reduction": (_set("reductions", 0, "samples", 0, "value", value=0.0), "INS301"),
@@ -360,6 +362,8 @@ def test_summaries_are_compared(tmp_path: Path) -> None:
         ({"uuid": "other"}, "uuid"),
         ({"error": "boom"}, "error"),
         ({"scores": {}}, "score"),
+        ({"input": "What is 1 + 1?"}, "input"),
+        ({"metadata": {"topic": "x"}}, "metadata/topic"),
         ({"id": 9}, "no sample"),
     ):
         members = members_of(log)
@@ -369,6 +373,74 @@ def test_summaries_are_compared(tmp_path: Path) -> None:
         messages = [one.message for one in report]
         assert set(report.counts) == {"INS206"}
         assert any(told in message for message in messages)
+
+
+def test_of_long_texts_and_of_references_to_attachments_no_summary_is_compared(
+    tmp_path: Path,
+) -> None:
+    members = members_of(sound_log())
+    for text in (f"{'x ' * 512}...", "attachment://8a3b00aa7bd2e6e5d2a6d0bd0f5d9b3e"):
+        members[SUMMARIES][2]["input"] = text
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        assert found(tmp_path / "run.eval") == {}
+
+
+@each(
+    ("path", "told", "text", "other"),
+    [
+        (
+            "error",
+            {"error": {"message": "m  1", "traceback": "", "traceback_ansi": ""}},
+            "m 1",
+            "m",
+        ),
+        ("limit_reason", {"limit": {"type": "time", "limit": 1, "reason": "r"}}, "r", "s"),
+    ],
+)
+def test_a_summary_repeats_why_its_sample_ended(
+    path: str, told: Log, text: str, other: str, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"][2] |= told
+    members = members_of(log)
+    messages = []
+    for members[SUMMARIES][2][path] in (text, other):
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        messages.append({one.message for one in evalstream.check(tmp_path / "run.eval")})
+    assert messages[1] - messages[0] == {f"the sample has another {path}"}
+
+
+def test_a_summary_repeats_the_explanation_of_a_score(tmp_path: Path) -> None:
+    log = sound_log()
+    log["samples"][0]["scores"]["match"]["explanation"] = "so\nit is"
+    members = members_of(log)
+    own, counts = members[SUMMARIES][0]["scores"]["match"], []
+    for own["explanation"] in ("so it is", "so it may be"):
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        counts.append(evalstream.check(tmp_path / "run.eval").counts.get("INS206", 0))
+    assert counts == [0, 1]
+
+
+def test_a_sample_with_several_summaries_is_found(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    for name in (SUMMARIES, "_journal/summaries/1.json"):
+        members[name].append(members[name][1])
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        (one,) = evalstream.check(tmp_path / "run.eval")
+        place = members[SUMMARIES][1]
+        assert (one.code, one.severity.label) == ("INS206", "error")
+        assert (
+            one.message
+            == f"several summaries have the sample {place['id']} (epoch {place['epoch']})"
+        )
+
+
+@each("name", ["version", "eval", "plan"])
+def test_the_start_of_a_run_has_all_of_its_parts(name: str, tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    del members[START][name]
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS106": "error"}
 
 
 def test_a_sample_without_summary_is_found(tmp_path: Path) -> None:
@@ -494,6 +566,90 @@ def test_figures_of_groups_are_recomputed(group: str | None, tmp_path: Path) -> 
     assert found(written(log, tmp_path, "json")) == {}
     result["metrics"]["lists"]["value"] = 0.6
     assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
+    for name in ("lists", "lists2"):
+        result["metrics"].pop(name, None)
+    (one,) = evalstream.check(written(log, tmp_path, "json"))
+    assert (one.code, one.pointer) == ("INS305", "/results/scores/0")
+    assert one.message == "the result match/mean lacks lists of the metric grouped"
+    # Without any figure of a group, only the declaration tells.
+    del result["metrics"]["sums"], result["metrics"]["all"]
+    assert found(written(log, tmp_path, "json")) == {"INS305": "error"}
+
+
+def with_two_reducers() -> Log:
+    """Return a log of which each epoch's best score counts, too."""
+    log = sound_log()
+    log["eval"]["config"]["epochs_reducer"].append("max")
+    for part in (log["results"]["scores"], log["reductions"]):
+        part.append({**copy.deepcopy(part[0]), "reducer": "max"})
+    metrics = log["results"]["scores"][1]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    for reduced in log["reductions"][1]["samples"]:
+        reduced["value"] = "C"
+    return log
+
+
+@each(
+    ("paths", "message"),
+    [
+        ([], None),
+        ([("results", "scores", 0)], "match has no result by the reducer mean"),
+        ([(*SCORE, "metrics", "accuracy")], "match has no accuracy by the reducer mean"),
+        (
+            [("results", "scores", 0), ("reductions", 0)],
+            "the log declares the reducer mean, and has no result by it",
+        ),
+    ],
+)
+def test_a_scorer_has_its_results_by_all_reducers(
+    paths: list[tuple[Any, ...]], message: str | None, tmp_path: Path
+) -> None:
+    log = with_two_reducers()
+    for *way, last in paths:
+        place: Any = log
+        for name in way:
+            place = place[name]
+        del place[last]
+    told = [one.message for one in evalstream.check(written(log, tmp_path, "json"))]
+    assert told == ([] if message is None else [message])
+
+
+def test_another_scorer_that_was_added_later_may_have_other_reducers(tmp_path: Path) -> None:
+    log = json.loads(json.dumps(with_two_reducers()).replace('"match"', '"own"'))
+    del log["results"]["scores"][1], log["reductions"][1]
+    assert "INS305" in found(written(log, tmp_path, "json"))
+    log["reductions"].append({"scorer": "other", "reducer": "max", "samples": []})
+    assert "INS305" not in found(written(log, tmp_path, "json"))
+
+
+@each(
+    ("metrics", "parts", "is_missing"),
+    [
+        ({"*": [{"name": "inspect_ai/mean", "options": {}}]}, ("one", "two"), False),
+        ({"*": [{"name": "inspect_ai/mean", "options": {}}]}, ("one",), True),
+        ([{"t*": [{"name": "inspect_ai/mean", "options": {}}]}], ("two",), False),
+        ([{"t*": [{"name": "inspect_ai/mean", "options": {}}]}], (), True),
+    ],
+)
+def test_each_part_of_scores_has_its_result(
+    metrics: Any, parts: tuple[str, ...], is_missing: bool, tmp_path: Path
+) -> None:
+    log = json.loads(json.dumps(sound_log()).replace('"match"', '"own"'))
+    value = {"one": 1, "two": 2}
+    for sample in log["samples"]:
+        sample["scores"]["own"]["value"] = sample["events"][1]["score"]["value"] = value
+    for reduced in log["reductions"][0]["samples"]:
+        reduced["value"] = value
+    log["eval"]["scorers"][0]["metrics"] = metrics
+    (result,) = log["results"]["scores"]
+    log["results"]["scores"] = [
+        {**result, "name": part, "metrics": {"mean": {"name": "mean", "value": value[part]}}}
+        for part in parts
+    ] or [{**result, "metrics": {}}]
+    told = found(written(log, tmp_path, "json"))
+    assert ("INS305" in told) == is_missing
+    log["results"]["scores"][0]["name"] = ["one"]
+    assert found(written(log, tmp_path, "json"))["INS107"] == "error"
 
 
 def test_nan_is_a_missing_score(tmp_path: Path) -> None:
@@ -801,8 +957,8 @@ def test_a_status_of_success_beside_the_error_of_the_run_is_found(tmp_path: Path
 
 METRICS = (*SCORE, "metrics")
 UNDECLARED: dict[str, tuple[Callable[[Log], None], set[str]]] = {
-    "a reducer": (_set(*SCORE, "reducer", value="max"), {"INS307", "INS302"}),
-    "an unknown reducer": (_set(*SCORE, "reducer", value="mine"), {"INS307"}),
+    "a reducer": (_set(*SCORE, "reducer", value="max"), {"INS305", "INS307", "INS302"}),
+    "an unknown reducer": (_set(*SCORE, "reducer", value="mine"), {"INS305", "INS307"}),
     "a metric": (
         _set(*METRICS, "best", value={"name": "best", "value": 0.99, "params": {}}),
         {"INS307"},

@@ -75,7 +75,7 @@ def test_another_result_of_a_scorer_may_have_the_figure_of_an_own_metric(tmp_pat
     scorer["metrics"].append({"name": "own", "options": {}})
     (result,) = log["results"]["scores"]
     figures = {"own": {"name": "own", "value": 7.5, "params": {}}}
-    log["results"]["scores"].append({**result, "name": "part", "metrics": figures})
+    log["results"]["scores"].append({**result, "metrics": figures})
     assert "passed" in checked(tmp_path, log)
 
 

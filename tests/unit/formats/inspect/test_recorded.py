@@ -986,7 +986,26 @@ def test_an_answer_from_the_cache_counts_as_the_time_of_its_first_call(tmp_path:
 def test_a_log_is_completed_after_its_samples(tmp_path: Path) -> None:
     log = timed()
     log["stats"]["completed_at"] = "2026-03-02T09:00:00+00:00"
+    log["stats"]["started_at"] = log["eval"]["created"] = "2026-03-02T08:00:00+00:00"
     assert warnings(log, tmp_path)["INS219"] == "/stats/completed_at"
+
+
+@each(
+    ("part", "name", "time", "place"),
+    [
+        ("stats", "started_at", "10:00:08", "/stats/started_at"),
+        ("stats", "started_at", "10:00:06", None),
+        # The harness may move the time of creation on, so that the name of the log is a new one.
+        ("eval", "created", "10:01:08", "/eval/created"),
+        ("eval", "created", "10:01:06", None),
+    ],
+)
+def test_a_log_is_completed_after_it_began(
+    part: str, name: str, time: str, place: str | None, tmp_path: Path
+) -> None:
+    log = timed()
+    log[part][name] = f"2026-03-02T{time}+00:00"
+    assert warnings(log, tmp_path).get("INS219") == place
 
 
 def _turn_score(log: Log) -> None:
