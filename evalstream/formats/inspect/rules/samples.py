@@ -73,12 +73,13 @@ def _events(sample: SampleView) -> Iterator[Violation]:
             severity = None
             if name == "metadata" and isinstance(here, dict) and isinstance(there, dict):
                 changed = _changed_metadata(sample, {*here, *there})
-                # Nothing records what a scorer adds, nor what `cleanup` of a task does.
-                added = here.keys() - there.keys() if has_own_scorer(sample.scores) else set()
+                # Nothing records what a scorer changes, nor what `cleanup` of a task adds.
+                is_own = has_own_scorer(sample.scores)
+                added = here.keys() - there.keys() if is_own else set()
                 left = here.keys() - changed - added
                 here = {key: here[key] for key in here if key in left}
                 there = {key: there[key] for key in there if key not in changed}
-                if same({key: here[key] for key in here if key in there}, there):
+                if is_own or same({key: here[key] for key in here if key in there}, there):
                     severity = Severity.WARNING
             # The first releases gave the text of an input that is one message.
             if not same(here, there) and (name != "input" or type(here) is type(there)):

@@ -551,7 +551,7 @@ def test_a_solver_whose_name_is_no_text_is_none_of_the_harness(tmp_path: Path) -
     assert "ES010" not in errors(log, tmp_path)
 
 
-def test_a_scorer_of_ones_own_may_add_to_the_metadata(tmp_path: Path) -> None:
+def test_a_scorer_of_ones_own_may_change_the_metadata(tmp_path: Path) -> None:
     log = witnessed()
     sample = _sample(log)
     sample["metadata"]["seen"] = True
@@ -562,6 +562,9 @@ def test_a_scorer_of_ones_own_may_add_to_the_metadata(tmp_path: Path) -> None:
     sample["events"].append({**sample["events"][SCORE], "scorer": "judge"})
     assert "INS208" not in warnings(log, tmp_path)
     _describe_otherwise(log)
+    assert "INS208" in warnings(log, tmp_path)
+    assert "INS208" not in errors(log, tmp_path)
+    del sample["scores"]["judge"], sample["events"][-1]
     assert "INS208" in errors(log, tmp_path)
 
 
