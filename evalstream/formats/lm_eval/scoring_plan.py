@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
@@ -16,7 +16,7 @@ from evalstream.formats.lm_eval.written_values import is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import objects
+from evalstream.parsing.json_values import is_texts, objects
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import TRANSLATION, Statistic, has_translation_metrics
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
@@ -218,6 +218,11 @@ class ScoringPlan(DataClass, frozen=True):
         """Whether rows have nothing to be compared with."""
         return not self.metrics and not self.filters
 
+    def list_choices(self, doc: Any) -> Sequence[str]:
+        """Return the choices of a doc, none where the configuration does not name them."""
+        listed = self.choices or (self.choice_field and member(doc, self.choice_field))
+        return listed if isinstance(listed, tuple) or is_texts(listed) else ()
+
     @property
     def has_contents(self) -> bool:
         """Whether a doc has several rows, which show the same doc, requests and answers."""
@@ -256,7 +261,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if is_chat else _shots(results, config),
         results.is_before(_REDRAWS) and _draws_own(config),
         str(config.get("fewshot_delimiter", "\n\n")),
-        json.dumps(given, sort_keys=True) if is_generated else None,
+        json.dumps(given, ensure_ascii=False) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
@@ -355,7 +360,7 @@ def _question(results: Results, task: str) -> str | None:
     is_plain = not any(mark in _FIELD.sub("", template) for mark in _MARKUP)
     # The configuration of tasks in Python does not show how they make prompts.
     is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
-    return template if is_plain and is_listed else None
+    return template if is_plain and is_listed and not is_function(template) else None
 
 
 def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
@@ -369,6 +374,17 @@ def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
     return _count(shots) if is_known else None
 
 
+def split_question(template: str) -> tuple[list[str], list[str]]:
+    """Return the texts around the fields of a question, and the names of the fields.
+
+    Texts have no white space at both ends of the question.
+    """
+    parts = _FIELD.split(template)
+    texts = parts[::2]
+    texts[0], texts[-1] = texts[0].lstrip(), texts[-1].rstrip()
+    return texts, parts[1::2]
+
+
 def render_question(template: str, doc: Any) -> str | None:
     """Return the question of a doc, None if the template needs more than its fields."""
     if not isinstance(doc, dict):
@@ -376,6 +392,6 @@ def render_question(template: str, doc: Any) -> str | None:
     if template in doc:
         return doc[template] if isinstance(doc[template], str) else None
     fields = _FIELD.findall(template)
-    if not fields or not all(type(doc.get(name)) in (str, int) for name in fields):
+    if not all(type(doc.get(name)) in (str, int) for name in fields):
         return None
     return _FIELD.sub(lambda found: str(doc[found[1]]), template)

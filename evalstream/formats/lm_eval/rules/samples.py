@@ -218,6 +218,10 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
     yield from _missing_metrics(facts, task, results)
     yield from find_missing_examples(facts)
     yield from _limit(facts, task, results)
+    repeats = results.config(task).get("repeats")
+    if facts.totals.padded == facts.totals.rows and listed is not None and repeats is not None:
+        message = f"all rows of {task} have more answers than its repeats"
+        yield contradiction(message, ("configs", task, "repeats"), None, repeats)
 
 
 def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

@@ -18,6 +18,7 @@ import evalstream
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
 LOG = REPOSITORY / "tests" / "logs" / "lm_eval" / "acme__acorn-1b"
 (RESULTS,) = LOG.glob("results_*.json")
 TASKS = sorted(path.name.split("_2026")[0].removeprefix("samples_") for path in LOG.glob("*.jsonl"))
@@ -1014,6 +1015,85 @@ def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
     log.config("pairs")[name] = PROMPTS[name]
     found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
     assert found == {Severity.WARNING}
+
+
+def ask(task: str, *path: str, value: Any) -> Callable[[Log], None]:
+    """Return a change of the last row of a task, by default without its last member."""
+
+    def change(log: Log) -> None:
+        *places, name = path
+        holder = log.of(task)[-1]
+        for place in places:
+            holder = holder[place]
+        if value is None:
+            del holder[name]
+        else:
+            holder[name] = value
+
+    return change
+
+
+REQUEST = ("arguments", "gen_args_0")
+LATER: dict[str, tuple[str, Callable[[Log], None], Severity]] = {
+    "temperature": ("options", ask("options", *REQUEST, "arg_1", "temperature", value=2.5), ERROR),
+    "argument left out": (
+        "options",
+        ask("options", *REQUEST, "arg_1", "do_sample", value=None),
+        ERROR,
+    ),
+    "arguments left out": ("options", ask("options", *REQUEST, "arg_1", value=None), ERROR),
+    "further argument": ("options", ask("options", *REQUEST, "arg_1", "top_k", value=1), WARNING),
+    "no answer": ("options", ask("options", "resps", value=[[]]), ERROR),
+    "answer of no request": ("rolling", ask("rolling", "resps", value=[["-1"], ["-1"]]), ERROR),
+    "question": ("options", ask("options", *REQUEST, "arg_0", value="Lie."), WARNING),
+    "doc": ("options", ask("options", "doc", "question", value="Lie."), WARNING),
+    "choice of the doc": ("pairs", ask("pairs", "doc", "choices", value=["x", "y"]), WARNING),
+    "prompt of a choice": (
+        "pairs",
+        ask("pairs", "arguments", "gen_args_1", "arg_0", value="Lie."),
+        WARNING,
+    ),
+    "likelihood": ("cloze", ask("cloze", *REQUEST, "arg_1", value=" lie"), WARNING),
+    "likelihood of nothing": ("cloze", ask("cloze", *REQUEST, "arg_1", value=None), WARNING),
+    "text": ("rolling", ask("rolling", *REQUEST, "arg_0", value="Lie."), WARNING),
+    "list of targets": ("any_of", ask("any_of", "doc", "answers", value=["Lie."]), ERROR),
+}
+"""Later rows that were asked for otherwise, and how the contradiction counts."""
+
+
+@each("name", LATER)
+def test_a_later_row_is_asked_for_as_all(name: str, log: Log) -> None:
+    task, change, severity = LATER[name]
+    change(log)
+    found = [(one.severity, one.line) for one in log.check(task) if one.code == "LME306"]
+    assert found == [(severity, len(log.of(task)))]
+
+
+def test_one_row_tells_of_all_that_were_asked_otherwise(log: Log) -> None:
+    for row in log.of("options")[1:]:
+        row["arguments"]["gen_args_0"]["arg_1"]["temperature"] = 2.5
+    found = [one.line for one in log.check("options") if one.code == "LME306"]
+    assert found == [*range(2, len(log.of("options")) + 1)]
+    log.of("options")[0]["arguments"]["gen_args_0"]["arg_1"]["temperature"] = 2.5
+    assert [one.line for one in log.check("options") if one.code == "LME306"] == [1]
+
+
+def test_the_last_request_of_a_device_may_be_repeated(log: Log) -> None:
+    for row in log.of("options")[1:]:
+        row["resps"][0] *= 2
+    assert "LME306" not in {one.code for one in log.check("options")}
+    log.of("options")[0]["resps"][0] *= 2
+    assert "/configs/options/repeats" in [one.pointer for one in log.check("options")]
+
+
+def test_a_question_may_be_a_text_of_the_configuration(log: Log) -> None:
+    log.config("options")["doc_to_text"] = "Say it."
+    assert "LME306" in {one.code for one in log.check("options")}
+    for row in log.of("options"):
+        row["arguments"]["gen_args_0"]["arg_0"] = "Say it."
+    assert "LME306" not in {one.code for one in log.check("options")}
+    log.config("options")["doc_to_text"] = "def ask(doc):\n    return doc['question']"
+    assert "LME306" not in {one.code for one in log.check("options")}
 
 
 def lose(*path: str) -> Callable[[Log], None]:
