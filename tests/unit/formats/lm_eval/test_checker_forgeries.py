@@ -767,6 +767,10 @@ def give_group_examples(log: Log) -> None:
     log.document["n-shot"]["sized"] = 5
 
 
+def give_group_half_an_example(log: Log) -> None:
+    log.document["n-shot"]["sized"] = 0.5
+
+
 @each(
     ("forge", "code"),
     [
@@ -775,6 +779,7 @@ def give_group_examples(log: Log) -> None:
         (count_in_group, "LME304"),
         (part_group, "LME304"),
         (give_group_examples, "LME306"),
+        (give_group_half_an_example, "LME306"),
     ],
 )
 def test_a_contradiction_of_a_group_is_an_error_once(
