@@ -112,9 +112,7 @@ def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
             message = "the prompt lacks the instruction or the description of its task"
             yield LME306.violation(message, expected=text, **where)
     question = _question(row, plan)
-    # Choices that are inputs stand in the place of a number.
-    is_choice = question is not None and question.strip().isdecimal()
-    if question and not is_choice and question.strip() not in prompt:
+    if question and question.strip() not in prompt:
         message = "the prompt lacks the question that doc_to_text makes of its doc"
         yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
 
@@ -229,4 +227,6 @@ def _odd_number(row: Mapping[str, Any], plan: ScoringPlan) -> int | None:
 
 
 def _question(row: Mapping[str, Any], plan: ScoringPlan) -> str | None:
-    return None if plan.question is None else render_question(plan.question, row.get("doc"))
+    """Return the question of a row, None for a number, whose choices may be inputs in its place."""
+    found = None if plan.question is None else render_question(plan.question, row.get("doc"))
+    return None if found is None or found.strip().isdecimal() else found

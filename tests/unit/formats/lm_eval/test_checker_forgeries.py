@@ -1091,6 +1091,14 @@ def test_the_last_request_of_a_device_may_be_repeated(log: Log) -> None:
     assert "/configs/options/repeats" in [one.pointer for one in log.check("options")]
 
 
+def test_a_choice_that_is_an_input_may_end_with_its_number(log: Log) -> None:
+    log.config("inputs")["doc_to_text"] = "{{label}}"
+    row = log.of("inputs")[0]
+    for request in row["arguments"].values():
+        request["arg_0"] += f" {row['doc']['label']}"
+    assert log.check("inputs").exit_code == 0
+
+
 def test_a_question_may_be_a_text_of_the_configuration(log: Log) -> None:
     log.config("options")["doc_to_text"] = "Say it."
     assert "LME306" in {one.code for one in log.check("options")}
