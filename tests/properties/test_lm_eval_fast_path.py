@@ -15,10 +15,11 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.questions import render_question
 from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.formats.lm_eval.scanned_rows import choose_scoring
-from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan, render_question
+from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
@@ -710,6 +711,7 @@ def asked_lines(draw: st.DrawFn, plan: ScoringPlan) -> bytes:
     doc = {"q": draw(ASKED), "n": draw(st.sampled_from([3, -4, 0, 10**20, 1.5, True, None, "7"]))}
     doc |= {"choices": draw(st.sampled_from([choices, choices, [1, "é"], "ab", []]))}
     doc |= {"gold": draw(st.sampled_from(["1", ["a", "é"], [], [1, None], 1]))}
+    doc.pop(draw(st.sampled_from([*doc, "", "", ""])), None)
     question = render_question(plan.question or "", doc) or ""
     around = draw(
         st.sampled_from([("", ""), ("", ""), ("Do. é\no\n", " "), ("[{", ""), ("x", "y")])

@@ -9,15 +9,10 @@ from collections.abc import Iterator, Mapping
 from json import dumps, loads
 from typing import Any
 
+from evalstream.formats.lm_eval.questions import render_question
 from evalstream.formats.lm_eval.row import hashed_prompt, hashed_target
 from evalstream.formats.lm_eval.rules.contradictions import LME306
-from evalstream.formats.lm_eval.scoring_plan import (
-    CHOICE,
-    LIKELIHOOD,
-    ROLLING,
-    ScoringPlan,
-    render_question,
-)
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, LIKELIHOOD, ROLLING, ScoringPlan
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
@@ -36,6 +31,10 @@ def find_request_contradictions(
         yield from _examples(row, plan)
     if not plan.is_telling:
         return
+    lost = [name for name in plan.members if name not in object_or_empty(row.get("doc"))]
+    if lost and isinstance(row.get("doc"), dict):
+        message = f"the doc has no member {lost[0]!r}, which the configuration needs"
+        yield LME306.violation(message, "/doc", severity=Severity.WARNING)
     yield from _prompt(row, plan)
     yield from _continuations(row, plan)
     yield from _generation(row, plan)

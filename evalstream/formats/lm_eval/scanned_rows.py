@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from evalstream.formats.lm_eval.questions import split_question
 from evalstream.formats.lm_eval.scoring_plan import (
     CHOICE,
     GENERATE,
@@ -13,7 +14,6 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ROLLING,
     TAKE_FIRST,
     ScoringPlan,
-    split_question,
 )
 from evalstream.parsing.native.lm_eval import (
     MOST_FIELDS,
@@ -58,8 +58,8 @@ def _describe_request(plan: ScoringPlan) -> RowRequest | None:
     if not plan.is_telling:
         return RowRequest()
     texts, fields = split_question(plan.question or "")
-    is_choice = plan.output_type == CHOICE and bool(plan.filters)
-    if len(fields) >= MOST_FIELDS or (is_choice and not plan.metrics):
+    is_choice = plan.has_choices
+    if len(plan.members) >= MOST_FIELDS or (is_choice and not plan.metrics):
         return None
     is_named = bool(plan.question) and not fields
     targets = {LIKELIHOOD: RequestTarget.SECOND, ROLLING: RequestTarget.PROMPT}
@@ -70,6 +70,7 @@ def _describe_request(plan: ScoringPlan) -> RowRequest | None:
         fields=_spell([plan.question or ""] if is_named else fields),
         constant=_spell(texts)[0],
         is_named=is_named,
+        members=_spell(plan.members),
         choices=_spell(plan.choices) if is_choice else [],
         choice_field=_spell([plan.choice_field or ""])[0] if is_choice else b"",
         repeats=0 if plan.repeats is None else plan.repeats if plan.repeats > 0 else _NEVER,

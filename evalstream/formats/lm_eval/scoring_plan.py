@@ -6,11 +6,11 @@ The harness adds up metrics as api/metrics.py of lm_eval 0.4.13 does.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
+from evalstream.formats.lm_eval.questions import FIELD, MARKUP
 from evalstream.formats.lm_eval.views import Results
 from evalstream.formats.lm_eval.written_values import is_function
 from evalstream.model.claim import Reason
@@ -229,6 +229,19 @@ class ScoringPlan(DataClass, frozen=True):
         return len(self.filters) > 1
 
     @property
+    def members(self) -> Sequence[str]:
+        """The members that each doc has, as templates name them and the harness found them."""
+        named = FIELD.findall(self.question or "")
+        named += [self.choice_field] if self.choice_field and self.has_choices else []
+        named += [self.gold] if self.gold is not None and not self.is_gold_text else []
+        return list(dict.fromkeys(named))
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether the configuration says what was asked for: the choices of a doc."""
+        return self.output_type == CHOICE and bool(self.filters)
+
+    @property
     def is_telling(self) -> bool:
         """Whether one row tells how all were asked for."""
         told = (self.question, self.generation, self.repeats)
@@ -248,7 +261,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     found = list(found.values()) if isinstance(found, dict) else found
     is_generated = listed is not None and output_type == GENERATE and isinstance(given, dict)
     is_plain = isinstance(found, list) and all(
-        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
+        isinstance(one, str) and not any(mark in one for mark in MARKUP) for one in found
     )
     return ScoringPlan(
         output_type,
@@ -281,10 +294,10 @@ def _find_gold(config: Mapping[str, Any]) -> tuple[str | None, bool]:
     if not isinstance(given, (str, int, list)) or config.get("use_prompt"):
         return None, False
     text = str(given)
-    found = _FIELD.fullmatch(text)
+    found = FIELD.fullmatch(text)
     if found:
         return found[1], False
-    is_plain = not any(mark in text for mark in _MARKUP) and not is_function(given)
+    is_plain = not any(mark in text for mark in MARKUP) and not is_function(given)
     return (text, True) if is_plain else (None, False)
 
 
@@ -293,7 +306,7 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     if config.get("output_type") == ROLLING:
         return
     for text in (results.document.get("system_instruction"), config.get("description")):
-        if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
+        if isinstance(text, str) and text.strip() and not any(mark in text for mark in MARKUP):
             yield text.strip()
 
 
@@ -347,17 +360,13 @@ def iterate_patterns(config: Mapping[str, Any]) -> Iterator[Any]:
         yield from ignored if isinstance(ignored, list) else [ignored] if ignored else []
 
 
-_FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-_MARKUP: Final = ("{%", "{#", "{{")
-
-
 def _question(results: Results, task: str) -> str | None:
     """Return the template of the question, None if it needs more than the fields of a doc."""
     config = results.config(task)
     template = config.get("doc_to_text")
     if not isinstance(template, str) or config.get("use_prompt"):
         return None
-    is_plain = not any(mark in _FIELD.sub("", template) for mark in _MARKUP)
+    is_plain = not any(mark in FIELD.sub("", template) for mark in MARKUP)
     # The configuration of tasks in Python does not show how they make prompts.
     is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
     return template if is_plain and is_listed and not is_function(template) else None
@@ -372,26 +381,3 @@ def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
     is_same = shots == 0 or of_examples in (None, config.get("doc_to_text"))
     is_known = is_same and not has_more and not results.document.get("system_instruction")
     return _count(shots) if is_known else None
-
-
-def split_question(template: str) -> tuple[list[str], list[str]]:
-    """Return the texts around the fields of a question, and the names of the fields.
-
-    Texts have no white space at both ends of the question.
-    """
-    parts = _FIELD.split(template)
-    texts = parts[::2]
-    texts[0], texts[-1] = texts[0].lstrip(), texts[-1].rstrip()
-    return texts, parts[1::2]
-
-
-def render_question(template: str, doc: Any) -> str | None:
-    """Return the question of a doc, None if the template needs more than its fields."""
-    if not isinstance(doc, dict):
-        return None
-    if template in doc:
-        return doc[template] if isinstance(doc[template], str) else None
-    fields = _FIELD.findall(template)
-    if not all(type(doc.get(name)) in (str, int) for name in fields):
-        return None
-    return _FIELD.sub(lambda found: str(doc[found[1]]), template)

@@ -59,7 +59,10 @@ class _Name(Structure):
 class _Form(Structure):
     _fields_ = (
         *((f"{name}{part}", kind) for name in _TEXTS for part, kind in _BYTES),
-        *((name, c_uint64) for name in ("is_named", "choice_place", "repeats", "target")),
+        *(
+            (name, c_uint64)
+            for name in ("is_named", "choice_place", "member_count", "repeats", "target")
+        ),
     )
 
 
@@ -127,7 +130,8 @@ class RowRequest(NamedTuple):
     `generation` is the second argument, `openings` are texts of all prompts, and `choices` those of
     all docs. `question` has texts before, between and behind `fields`, each with a member of docs,
     or the one member alone if it `is_named`: then `constant` is the question of docs without it.
-    `choice_field` is the member with the choices of a doc, `repeats` the number of answers or 0.
+    `choice_field` is the member with the choices of a doc, `members` are those that each doc has,
+    and `repeats` is the number of answers or 0.
     """
 
     generation: bytes = b""
@@ -138,14 +142,15 @@ class RowRequest(NamedTuple):
     is_named: bool = False
     choices: Sequence[bytes] = ()
     choice_field: bytes = b""
+    members: Sequence[bytes] = ()
     repeats: int = 0
     target: RequestTarget = RequestTarget.ANYTHING
 
     @property
     def names(self) -> list[bytes]:
-        """The members of docs, each once."""
-        named = (*self.fields, *([self.choice_field] if self.choice_field else []))
-        return list(dict.fromkeys(named))
+        """The members of docs, each once; the ones that each doc has come first."""
+        choices = [self.choice_field] if self.choice_field else []
+        return list(dict.fromkeys([*self.members, *self.fields, *choices]))
 
     def pack(self) -> _Form:
         """Return it as the scanner reads it."""
@@ -167,6 +172,7 @@ class RowRequest(NamedTuple):
             **lengths,
             is_named=self.is_named,
             choice_place=place,
+            member_count=len(self.members),
             repeats=self.repeats,
             target=self.target,
         )

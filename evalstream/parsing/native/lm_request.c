@@ -52,7 +52,7 @@ static enum answer write_question(
 ) {
     const byte *at = form->question.start, *const stop = at + form->question.length;
     texts->size = 0;
-    if (form->is_named && !row->fields[0].length) {
+    if (form->is_named && !row->fields[at[1]].length) {
         write_bytes(texts, form->constant.start, form->constant.length);
         return YES;
     }
@@ -175,6 +175,9 @@ bool was_asked_for(
     struct texts *texts, const struct cursor *cursor
 ) {
     const struct lm_bytes *const generation = &form->generation;
+    for (uint64_t place = 0; place < form->member_count; place++)
+        if (!row->fields[place].length)
+            return false;
     if (generation->length && (row->second.length != generation->length ||
                                memcmp(row->second.start, generation->start, generation->length)))
         return false;

@@ -26,6 +26,7 @@ struct lm_form {
     struct lm_bytes choices;    /* those of all docs, each with BEHIND_NAME */
     uint64_t is_named;          /* the question is one field, a text */
     uint64_t choice_place;      /* of the field with the choices, and 1; 0 for none */
+    uint64_t member_count;      /* of the first fields, which each doc has */
     uint64_t repeats;           /* 0 for any */
     uint64_t target;            /* an enum lm_target */
 };

@@ -1061,6 +1061,9 @@ LATER: dict[str, tuple[str, Callable[[Log], None], Severity]] = {
     "likelihood": ("cloze", ask("cloze", *REQUEST, "arg_1", value=" lie"), WARNING),
     "likelihood of nothing": ("cloze", ask("cloze", *REQUEST, "arg_1", value=None), WARNING),
     "text": ("rolling", ask("rolling", *REQUEST, "arg_0", value="Lie."), WARNING),
+    "question of the doc": ("pairs", ask("pairs", "doc", "question", value=None), WARNING),
+    "choices of the doc": ("mutual", ask("mutual", "doc", "choices", value=None), WARNING),
+    "target of the doc": ("options", ask("options", "doc", "answer", value=None), WARNING),
     "list of targets": ("any_of", ask("any_of", "doc", "answers", value=["Lie."]), ERROR),
 }
 """Later rows that were asked for otherwise, and how the contradiction counts."""
