@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
@@ -228,7 +229,7 @@ class ScoringPlan(DataClass, frozen=True):
         """Whether a doc has several rows, which show the same doc, requests and answers."""
         return len(self.filters) > 1
 
-    @property
+    @cached_property
     def members(self) -> Sequence[str]:
         """The members that each doc has, as templates name them and the harness found them."""
         named = FIELD.findall(self.question or "")
