@@ -809,6 +809,56 @@ def test_results_alone_are_unconfirmed(log: Log) -> None:
     assert report.counts.keys() == {"ES805", "LME303"}
 
 
+UNSAMPLED: dict[str, tuple[str, Callable[[Log], None]]] = {
+    "share": ("LME301", put("results", "beyond", "acc,none", value=0.4)),
+    "share above 1": ("LME301", put("results", "any_of", "exact_match,none", value=1.5)),
+    "perplexity below 1": ("LME301", put("results", "cloze", "perplexity,none", value=0.5)),
+    "error": ("LME302", put("results", "inputs", "acc_stderr,none", value=0.1234567891234)),
+    "small error": ("LME302", put("results", "inputs", "acc_stderr,none", value=0.0)),
+    "large error": ("LME302", put("results", "options", "exact_match_stderr,none", value=0.6)),
+    "negative error": ("LME302", put("results", "own", "score_stderr,none", value=-0.1)),
+    "number": ("LME207", put("results", "own", "sample_len", value=7)),
+    "more than there are": ("LME207", put("n-samples", "own", "original", value=5)),
+}
+"""Changed results without samples, with the code of what they refute."""
+
+
+@each("name", UNSAMPLED)
+def test_results_without_samples_that_no_answers_give_are_refuted(name: str, log: Log) -> None:
+    code, forge = UNSAMPLED[name]
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    assert code not in {one.code for one in log.check()}
+    forge(log)
+    assert code in errors(log.check())
+
+
+def forget_numbers(log: Log) -> None:
+    """Make results of a release that does not tell how many samples were chosen."""
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    log.document["lm_eval_version"], log.document["config"]["limit"] = "0.4.9", None
+    for task, counts in log.document["n-samples"].items():
+        counts["original"] = counts["effective"]
+        log.document["results"][task].pop("sample_len")
+
+
+@each("key", ["acc,none", "acc_stderr,none"])
+def test_some_number_of_answers_has_a_share_with_its_error(key: str, log: Log) -> None:
+    forget_numbers(log)
+    assert errors(log.check()).isdisjoint({"LME301", "LME302"})
+    log.document["results"]["inputs"][key] *= 1.01
+    assert "LME302" in errors(log.check())
+
+
+def test_figures_without_samples_may_be_rounded(log: Log) -> None:
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    for figures in log.document["results"].values():
+        figures |= {key: round(one, 3) for key, one in figures.items() if isinstance(one, float)}
+    assert errors(log.check()).isdisjoint({"LME301", "LME302"})
+
+
 def test_forged_results_are_compared_beside_others_of_the_same_time(log: Log) -> None:
     shutil.copy(RESULTS, log.folder / RESULTS.name.replace("results", "zz"))
     log.figure("pairs", "acc,none", 0.99)
