@@ -11,7 +11,14 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.formats.lm_eval.scoring_plan import AGGREGATIONS, MEAN, MEANS, find_aggregation
+from evalstream.formats.lm_eval.scoring_plan import (
+    AGGREGATIONS,
+    GENERATE,
+    MEAN,
+    MEANS,
+    TRANSLATIONS,
+    find_aggregation,
+)
 from evalstream.formats.lm_eval.task_claims import make_claim
 from evalstream.formats.lm_eval.views import STDERR, Results, TaskFigure
 from evalstream.formats.lm_eval.written_values import as_decimal
@@ -26,7 +33,7 @@ _ROUNDED: Final = 1e-9
 """The largest rounding of a figure with all digits."""
 
 _FRACTIONAL: Final = "exact_match"
-"""The mean of the harness that a list of answers may have a part of."""
+"""The share of the harness of which an answer that is a list may have a part."""
 
 _NEAR: Final = 1e-3
 """The largest difference of a number of answers, computed from their share and error."""
@@ -119,6 +126,10 @@ def _is_of_harness(results: Results, figure: TaskFigure) -> bool:
     """Return whether the harness itself scored the answers and added them up."""
     listed = results.listed_metric(figure.task, figure.metric)
     if listed is None or listed.options.get("hf_evaluate"):
+        return False
+    # Of generated texts the harness has no accuracies.
+    is_generated = results.config(figure.task).get("output_type") == GENERATE
+    if is_generated and figure.metric not in {_FRACTIONAL, *TRANSLATIONS}:
         return False
     is_own = results.has_own_results(figure.task)
     way = find_aggregation(results, figure.task, figure.metric, MetricValues())
