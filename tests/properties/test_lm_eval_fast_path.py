@@ -15,10 +15,13 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.questions import render_question
 from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
+from evalstream.formats.lm_eval.scanned_rows import choose_scoring
 from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from evalstream.parsing.native.lm_eval import sample_scanner
 
@@ -457,7 +460,7 @@ def test_rows_that_say_the_same_have_the_same_contents(
     assert scanner is not None
     row = json.loads(sealed(made(change(DOC), change(SETTINGS))))
     data = json.dumps(row, ensure_ascii=False, separators=separators).encode() + b"\n"
-    scanner.start(data, 1 << 20, row_engine.choose_scoring(context.plan))
+    scanner.start(data, 1 << 20, choose_scoring(context.plan))
     assert scanner.take(0, 1) == 1
     expected = checked(sealed(made(DOC, SETTINGS)), fast=False, context=context).own
     assert list(scanner.contents(0, 1)) == [expected.filters["none"].contents]
@@ -584,7 +587,7 @@ def test_rows_of_filters_without_a_plan_are_left() -> None:
     assert scanner is not None
     for names, taken in ((("none", "é"), 1), (("é", "nona", "non", ""), 0)):
         filters = tuple((name, TAKE_FIRST) for name in names)
-        how = row_engine.choose_scoring(planned("multiple_choice", filters=filters).plan)
+        how = choose_scoring(planned("generate_until", filters=filters).plan)
         scanner.start(sealed(ORDINARY), 1 << 20, how)
         assert scanner.take(0, 1) == taken
 
@@ -609,9 +612,7 @@ def test_right_scores_are_taken() -> None:
     scanner = sample_scanner()
     assert scanner is not None
     for gold, is_taken in ((None, 1), ("1", 1), ("gold", 0)):
-        how = row_engine.choose_scoring(
-            planned("multiple_choice", "acc", "acc_norm", gold=gold).plan
-        )
+        how = choose_scoring(planned("multiple_choice", "acc", "acc_norm", gold=gold).plan)
         scanner.start(sealed(choices), 1 << 20, how)
         assert scanner.take(0, 1) == is_taken
     scanner.start(sealed({**choices, "doc": {"gold": 1}}), 1 << 20, how)
@@ -662,3 +663,159 @@ def test_ordinary_rows_are_taken() -> None:
     assert scanner.metrics(run.metrics) == b'"acc", "acc_norm"'
     values = scanner.values(0, scanner.value_count)
     assert list(values) == [1.0, 0.0]
+
+
+ASKED = st.sampled_from(
+    ["a", "é", " a ", "\n", "o\n", "no", '"q"', "\\", "\u2028", "12", "", "a/b"]
+)
+TEMPLATES = (
+    *(
+        "{{q}}",
+        " Q: {{q}}\n{{n}} \n",
+        "{{q}}{{q}}",
+        "q",
+        "n",
+        "Say:",
+        "12",
+        '{{ n }}é"\\',
+        "{{none}}",
+    ),
+)
+FORMS = ("generate_until", "loglikelihood", "loglikelihood_rolling", "multiple_choice")
+
+
+@st.composite
+def asked_plans(draw: st.DrawFn, output_type: str) -> ScoringPlan:
+    """Return a plan that says how rows were asked for."""
+    metric = {"multiple_choice": "acc", "generate_until": "exact_match"}.get(output_type)
+    return ScoringPlan(
+        output_type,
+        ((metric, "{}"),) if metric else (),
+        (("none", TAKE_FIRST),),
+        " ",
+        draw(st.booleans()),
+        question=draw(st.sampled_from([None, *TEMPLATES])),
+        generation=draw(st.sampled_from([None, '{"until": ["é"], "t": 0.5}'])),
+        repeats=draw(st.sampled_from([None, 1, 1, 2, 0, -1])),
+        openings=draw(st.sampled_from([(), ("Do.",), ("é\n", "o")])),
+        choices=draw(st.sampled_from([(), (), ("a", "é")])),
+        choice_field=draw(st.sampled_from([None, "choices", "q"])),
+        gold=draw(st.sampled_from([None, "gold"])),
+    )
+
+
+@st.composite
+def asked_lines(draw: st.DrawFn, plan: ScoringPlan) -> bytes:
+    """Return the line of a row that was asked for as a plan says, or a little otherwise."""
+    choices = draw(st.sampled_from([["a", "é"], ["a", "é"], ["a", "b"], ["a"], ["a", "é", "x"]]))
+    doc = {"q": draw(ASKED), "n": draw(st.sampled_from([3, -4, 0, 10**20, 1.5, True, None, "7"]))}
+    doc |= {"choices": draw(st.sampled_from([choices, choices, [1, "é"], "ab", []]))}
+    doc |= {"gold": draw(st.sampled_from(["1", ["a", "é"], [], [1, None], 1]))}
+    doc.pop(draw(st.sampled_from([*doc, "", "", ""])), None)
+    question = render_question(plan.question or "", doc) or ""
+    around = draw(
+        st.sampled_from([("", ""), ("", ""), ("Do. é\no\n", " "), ("[{", ""), ("x", "y")])
+    )
+    prompt = (
+        around[0] + draw(st.sampled_from([question, question, question.strip(), "n"])) + around[1]
+    )
+    target = draw(st.sampled_from(["1", "a", prompt, "['a', 'é']"]))
+    asked = ["a"]
+    arguments: Any = {"gen_args_0": {"arg_0": prompt}}
+    if plan.output_type == "multiple_choice":
+        asked = choices
+        pairs = [(prompt, f"{draw(st.sampled_from([' ', ' ', ' ', '']))}{one}") for one in choices]
+        pairs[-1] = draw(st.sampled_from([pairs[-1], pairs[-1], ("Q", " é"), ("", " é")]))
+        arguments = {
+            f"gen_args_{place}": {"arg_0": one, "arg_1": other}
+            for place, (one, other) in enumerate(pairs)
+        }
+    elif plan.output_type != "loglikelihood_rolling":
+        shown = draw(st.sampled_from([{"until": ["é"], "t": 0.5}, {"t": 0.5}, target, " a", None]))
+        arguments["gen_args_0"]["arg_1"] = shown
+    number = draw(st.sampled_from([1, 1, 1, 2, 0]))
+    answer: Any = ["-0.5", "True"] if plan.output_type != "generate_until" else "a"
+    resps = [[answer] * number for _ in asked]
+    resps = draw(
+        st.sampled_from([resps, resps, [*resps, [answer]], [], [*resps[:-1], [answer] * 2]])
+    )
+    row = {
+        "doc_id": draw(st.integers(0, 6)),
+        "doc": doc,
+        "target": target,
+        "arguments": arguments,
+        "resps": resps,
+        "filtered_resps": [answer for one in resps if one],
+        "filter": "none",
+        "metrics": ["acc"],
+        "acc": draw(st.sampled_from([0.0, 1.0])),
+    }
+    return sealed(row).replace(b"/", draw(st.sampled_from([b"/", b"\\/"])))
+
+
+@needs_scanner
+@pytest.mark.parametrize("output_type", FORMS)
+@given(data=st.data())
+@settings(max_examples=examples(400))
+def test_both_paths_compare_requests_alike(output_type: str, data: st.DataObject) -> None:
+    plan = data.draw(asked_plans(output_type))
+    block = data.draw(st.lists(asked_lines(plan), min_size=1, max_size=6))
+    check_both_paths(b"".join(block), LogContext(OPTIONS, CONTEXT.selection, plan=plan))
+
+
+@needs_scanner
+@pytest.mark.parametrize("output_type", FORMS)
+def test_rows_that_were_asked_for_as_their_task_says_are_taken(output_type: str) -> None:
+    scanner, is_choice = sample_scanner(), output_type == "multiple_choice"
+    assert scanner is not None
+    choices, template = ["a/b", '"é"\n'], 'Q: {{q}}\n{{n}} "?"\n'
+    doc = {"n": -3, "choices": choices, "more": {}, "q": "\u2028é\\\n"}
+    prompt = f"Do.\n{render_question(template, doc)}"
+    given_all = {"until": ["\n\n"], "temperature": 0.0}
+    target = {"loglikelihood": " a", "loglikelihood_rolling": prompt}.get(output_type, "1")
+    arguments = {
+        "generate_until": [(prompt, given_all)],
+        "loglikelihood": [(prompt, target)],
+        "loglikelihood_rolling": [(prompt,)],
+        "multiple_choice": [(prompt, f" {one}") for one in choices],
+    }[output_type]
+    answers: list[Any] = [["-3.5", "False"], ["-1.5", "True"]][-len(arguments) :]
+    row = {
+        **ORDINARY,
+        "doc": doc,
+        "target": target,
+        "arguments": {
+            f"gen_args_{place}": {f"arg_{at}": one for at, one in enumerate(request)}
+            for place, request in enumerate(arguments)
+        },
+        "resps": [[one] for one in answers],
+        "filtered_resps": answers,
+    }
+    metrics = (("acc", "{}"),) if is_choice else ()
+    plan = ScoringPlan(
+        output_type,
+        metrics,
+        (("none", TAKE_FIRST),),
+        question=template,
+        generation=json.dumps(given_all) if output_type == "generate_until" else None,
+        repeats=1,
+        openings=("Do.",),
+        choice_field="choices",
+    )
+    changes: list[Any] = [
+        {},
+        {"question": "{{q}} {{n}}"},
+        {"openings": ("Don't.",)},
+        {"repeats": 2},
+        {"generation": "{}"} if output_type == "generate_until" else {"choices": ("a",)},
+        {"question": "q"},
+        {"question": "Do."},
+        {"question": "n"},
+        {"question": "Don't."},
+    ]
+    taken = []
+    for change in changes:
+        scanner.start(sealed(row), 1 << 20, choose_scoring(replace(plan, **change)))
+        taken.append(scanner.take(0, 1))
+    is_free = output_type in {"loglikelihood", "loglikelihood_rolling"}
+    assert taken == [1, 0, 0, 0, int(is_free), 1, 1, 1, 0]

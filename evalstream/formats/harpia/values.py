@@ -248,11 +248,17 @@ The whole name decides: the logarithm of one, a difference or a length has other
 """
 
 
+_PARTS: Final = LazyPattern(r"(?i)precision|recall|f1|f[ _-]?(?:score|measure)")
+"""Figures that are between the same bounds as an overlap that they are parts of."""
+
+
 @lru_cache(maxsize=4096)
 def choose_bounded_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
     """Return the kind of a score or result by its bounds; of one without any it is not known."""
-    name = _name_figure(metric, path)
-    return next((one for one, names in _BOUNDED.items() if names.fullmatch(name)), kinds.UNKNOWN)
+    names = [metric, *path] if path and _PARTS.fullmatch(path[-1]) else [_name_figure(metric, path)]
+    found = (one for name in names for one, known in _BOUNDED.items() if known.fullmatch(name))
+    kind = next(found, kinds.UNKNOWN)
+    return kind if len(names) == 1 or kind is OVERLAP else kinds.UNKNOWN
 
 
 def _name_figure(metric: str, path: tuple[str, ...]) -> str:

@@ -30,7 +30,8 @@ from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, find_contradictions
 from evalstream.formats.lm_eval.rules.samples import find_missing_examples, find_row_contradictions
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, iterate_patterns, plan_scoring
-from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
+from evalstream.formats.lm_eval.task_claims import judge_task
+from evalstream.formats.lm_eval.unsampled_figures import judge_unsampled
 from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
 from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.io.beginning import read_beginning
@@ -122,22 +123,24 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     compared = {} if documents.run.inputs is None else kept
     logged = frozenset(compared.values())
     reasons = _reasons_beside(results, compared, documents.options) if groups else {}
-    judgements = list(judge_groups(results, reasons))
+    of_groups = list(judge_groups(results, reasons))
     are_alone = not tasks and not has_samples_without_results(os.path.dirname(path))
-    judgements += (
-        leave_task_open(
+    unsampled = [task for task in results.tasks if task not in logged and task not in groups]
+    of_tasks = [
+        judge_unsampled(
+            results,
             figure,
             Reason.NO_ROWS if are_alone or (tasks and task not in tasks) else Reason.UNJOINED,
         )
-        for task in results.tasks
-        if task not in logged and task not in groups
+        for task in unsampled
         for figure in results.figures(task)
-    )
-    documents.note_all(about_results.check_group_claims(judgements), name)
+    ]
+    documents.note_all(about_results.check_unsampled(of_groups, of_tasks), name)
+    documents.note_all(about_samples.check_unsampled_counts(results, unsampled), name)
     documents.note_all(find_contradictions(results, path), name)
     missing = about_results.check_missing_samples(results, tasks, are_alone=are_alone)
     documents.note_all(missing, name)
-    claims = [judgement.claim for judgement in judgements]
+    claims = [judgement.claim for judgement in (*of_groups, *of_tasks)]
     has_scores = any(claim.is_score for claim in claims) or not logged
     summary = documents.close(
         version=_version(results), claims=claims if has_scores else None, claims_file=name

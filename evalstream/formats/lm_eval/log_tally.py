@@ -72,9 +72,9 @@ class RowsTally(DataClass):
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images, and `lacking` the
-    first ones whose prompts have one example too few. `unkeyed` counts
-    rows without a valid doc_id or filter, `unfollowed` those whose filter is not known or may take
-    too long. `ordered` names the metrics whose numbers are kept in
+    first ones whose prompts have one example too few, and `padded` those with more answers than
+    repeats. `unkeyed` counts rows without a valid doc_id or filter, `unfollowed` those whose filter
+    is not known or may take too long. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs. Rows that name no filter stand in
     `parts`, too, with rising doc_ids in each.
     """
@@ -86,6 +86,7 @@ class RowsTally(DataClass):
     hashed: int = 0
     replaced: int = 0
     lacking: int = 0
+    padded: int = 0
     unkeyed: int = 0
     unfollowed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
@@ -158,7 +159,7 @@ class LogTotals:
     def __init__(self, *, has_docs: bool = False) -> None:
         self.docs, self._has_docs = DocDigests(), has_docs
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
-        self.lacking = self.unfollowed = 0
+        self.lacking = self.padded = self.unfollowed = 0
         self.filters: dict[str, FilterTotals] = {}
         self.parts: list[FilterTotals] = []
         self.answers: dict[int, int] = {}
@@ -176,6 +177,7 @@ class LogTotals:
         self.hashed += block.hashed
         self.replaced += block.replaced
         self.lacking += block.lacking
+        self.padded += block.padded
         self.unkeyed += block.unkeyed
         self.unfollowed += block.unfollowed
         self._digest.update(hexlify(block.digests))

@@ -18,24 +18,22 @@ from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
 from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
+from evalstream.formats.lm_eval.row_requests import (
+    check_gold,
+    find_request_contradictions,
+    is_padded,
+    lacks_example,
+)
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
     check_filtered,
-    check_gold,
-    find_request_contradictions,
     fitting_filters,
-    lacks_example,
     row_digests,
     row_scores,
     row_structure,
 )
-from evalstream.formats.lm_eval.scoring_plan import (
-    CHOICE,
-    GENERATE,
-    LIKELIHOOD,
-    TAKE_FIRST,
-    ScoringPlan,
-)
+from evalstream.formats.lm_eval.scanned_rows import choose_scoring
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import NamedTuple, field
@@ -46,10 +44,8 @@ from evalstream.parsing.json import canonical, fast_known
 from evalstream.parsing.native.lm_eval import (
     DEEPEST,
     MOST_ROWS,
-    RowScoring,
     SampleRun,
     SampleScanner,
-    Scoring,
     sample_scanner,
 )
 from evalstream.rules.syntax import ObjectReading
@@ -73,30 +69,6 @@ def open_scanner(options: Options, lines: Lines, plan: ScoringPlan) -> SampleSca
     if scanner is not None and how is not None:
         scanner.start(data, options.max_line_bytes, how)
     return scanner
-
-
-def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
-    """Return what the scanner compares with the answers of rows; None if that is not enough."""
-    gold = (plan.gold or "").encode()
-    if plan.is_empty:
-        return RowScoring(gold=gold)
-    metrics, filters = dict(plan.metrics), dict(plan.filters)
-    delimiter = json.dumps(plan.delimiter, ensure_ascii=False)[1:-1].encode(errors="ignore")
-    known = {
-        CHOICE: ({"acc", "acc_norm"}, Scoring.CHOICES),
-        GENERATE: ({"exact_match"}, Scoring.GENERATED),
-    }
-    names, scoring = known.get(plan.output_type, (set(), Scoring.FILTERED))
-    has_options = any(any(json.loads(options).values()) for options in metrics.values())
-    is_plain = set(filters.values()) == {TAKE_FIRST} and not has_options
-    # Python compares what follows from a few members alone.
-    has_answers = not (is_plain and metrics.keys() <= names)
-    is_short = plan.output_type in {GENERATE, LIKELIHOOD} or not metrics
-    if not filters or plan.is_numbered or (has_answers and not is_short):
-        return None
-    scoring = Scoring.UNSCORED if has_answers else scoring if metrics else Scoring.FILTERED
-    how = RowScoring(scoring, delimiter, plan.is_chat, gold, tuple(filters))
-    return how._replace(has_contents=plan.has_contents, has_answers=has_answers)
 
 
 @lru_cache(maxsize=256)
@@ -180,7 +152,7 @@ class SampleChecker:
         self._digests = bytearray()
         self._request, self._step = context.options.samples, context.answer_step
         self._has_answers = scanner is not None and scanner.how.has_answers
-        self._most = MOST_ROWS
+        self._most, self._are_unlike = MOST_ROWS, False
         self._derived: Counter[tuple[str | None, str]] = Counter()
 
     def tally(self) -> RowsTally:
@@ -315,9 +287,21 @@ class SampleChecker:
             yield from judged.violations
         if is_whole:
             yield from check_gold(record, self._plan)
-        if certain and self._tally.rows == self._tally.lacking + 1:
-            self._tally.lacking += lacks_example(record, self._plan)
-            yield from find_request_contradictions(record, self._plan)
+        if certain:
+            is_first = self._tally.rows == self._tally.lacking + 1
+            self._tally.lacking += is_first and lacks_example(record, self._plan)
+            self._tally.padded += is_padded(record, self._plan)
+            if is_first or not self._are_unlike:
+                yield from self._compare_request(record, is_first=is_first)
+
+    def _compare_request(self, row: Mapping[str, Any], *, is_first: bool) -> list[Violation]:
+        """Compare how a row was asked for; where the first was asked otherwise, it is alone."""
+        found = list(find_request_contradictions(row, self._plan, is_first=is_first))
+        if found and is_first:
+            self._are_unlike = True
+            if self._scanner is not None:
+                self._scanner.ignore_requests()
+        return found
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally

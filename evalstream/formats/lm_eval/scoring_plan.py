@@ -6,17 +6,18 @@ The harness adds up metrics as api/metrics.py of lm_eval 0.4.13 does.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
+from evalstream.formats.lm_eval.questions import FIELD, MARKUP
 from evalstream.formats.lm_eval.views import Results
 from evalstream.formats.lm_eval.written_values import is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import objects
+from evalstream.parsing.json_values import is_texts, objects
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import TRANSLATION, Statistic, has_translation_metrics
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
@@ -218,10 +219,28 @@ class ScoringPlan(DataClass, frozen=True):
         """Whether rows have nothing to be compared with."""
         return not self.metrics and not self.filters
 
+    def list_choices(self, doc: Any) -> Sequence[str]:
+        """Return the choices of a doc, none where the configuration does not name them."""
+        listed = self.choices or (self.choice_field and member(doc, self.choice_field))
+        return listed if isinstance(listed, tuple) or is_texts(listed) else ()
+
     @property
     def has_contents(self) -> bool:
         """Whether a doc has several rows, which show the same doc, requests and answers."""
         return len(self.filters) > 1
+
+    @cached_property
+    def members(self) -> Sequence[str]:
+        """The members that each doc has, as templates name them and the harness found them."""
+        named = FIELD.findall(self.question or "")
+        named += [self.choice_field] if self.choice_field and self.has_choices else []
+        named += [self.gold] if self.gold is not None and not self.is_gold_text else []
+        return list(dict.fromkeys(named))
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether the configuration says what was asked for: the choices of a doc."""
+        return self.output_type == CHOICE and bool(self.filters)
 
     @property
     def is_telling(self) -> bool:
@@ -243,7 +262,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     found = list(found.values()) if isinstance(found, dict) else found
     is_generated = listed is not None and output_type == GENERATE and isinstance(given, dict)
     is_plain = isinstance(found, list) and all(
-        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
+        isinstance(one, str) and not any(mark in one for mark in MARKUP) for one in found
     )
     return ScoringPlan(
         output_type,
@@ -256,7 +275,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if is_chat else _shots(results, config),
         results.is_before(_REDRAWS) and _draws_own(config),
         str(config.get("fewshot_delimiter", "\n\n")),
-        json.dumps(given, sort_keys=True) if is_generated else None,
+        json.dumps(given, ensure_ascii=False) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
@@ -276,10 +295,10 @@ def _find_gold(config: Mapping[str, Any]) -> tuple[str | None, bool]:
     if not isinstance(given, (str, int, list)) or config.get("use_prompt"):
         return None, False
     text = str(given)
-    found = _FIELD.fullmatch(text)
+    found = FIELD.fullmatch(text)
     if found:
         return found[1], False
-    is_plain = not any(mark in text for mark in _MARKUP) and not is_function(given)
+    is_plain = not any(mark in text for mark in MARKUP) and not is_function(given)
     return (text, True) if is_plain else (None, False)
 
 
@@ -288,7 +307,7 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     if config.get("output_type") == ROLLING:
         return
     for text in (results.document.get("system_instruction"), config.get("description")):
-        if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
+        if isinstance(text, str) and text.strip() and not any(mark in text for mark in MARKUP):
             yield text.strip()
 
 
@@ -342,20 +361,16 @@ def iterate_patterns(config: Mapping[str, Any]) -> Iterator[Any]:
         yield from ignored if isinstance(ignored, list) else [ignored] if ignored else []
 
 
-_FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-_MARKUP: Final = ("{%", "{#", "{{")
-
-
 def _question(results: Results, task: str) -> str | None:
     """Return the template of the question, None if it needs more than the fields of a doc."""
     config = results.config(task)
     template = config.get("doc_to_text")
     if not isinstance(template, str) or config.get("use_prompt"):
         return None
-    is_plain = not any(mark in _FIELD.sub("", template) for mark in _MARKUP)
+    is_plain = not any(mark in FIELD.sub("", template) for mark in MARKUP)
     # The configuration of tasks in Python does not show how they make prompts.
     is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
-    return template if is_plain and is_listed else None
+    return template if is_plain and is_listed and not is_function(template) else None
 
 
 def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
@@ -367,15 +382,3 @@ def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
     is_same = shots == 0 or of_examples in (None, config.get("doc_to_text"))
     is_known = is_same and not has_more and not results.document.get("system_instruction")
     return _count(shots) if is_known else None
-
-
-def render_question(template: str, doc: Any) -> str | None:
-    """Return the question of a doc, None if the template needs more than its fields."""
-    if not isinstance(doc, dict):
-        return None
-    if template in doc:
-        return doc[template] if isinstance(doc[template], str) else None
-    fields = _FIELD.findall(template)
-    if not fields or not all(type(doc.get(name)) in (str, int) for name in fields):
-        return None
-    return _FIELD.sub(lambda found: str(doc[found[1]]), template)

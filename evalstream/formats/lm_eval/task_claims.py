@@ -68,12 +68,15 @@ def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
 
 def leave_task_open(figure: TaskFigure, reason: Reason) -> Judgement:
     """Return a figure of a task that there are no rows for."""
-    return leave_open(_claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN), reason)
+    return leave_open(
+        make_claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN), reason
+    )
 
 
-def _claim(
+def make_claim(
     figure: TaskFigure, kind: kinds.ClaimKind, resampling: Resampling | None = None
 ) -> Claim:
+    """Return a figure of a task as a claim."""
     return Claim(
         figure.pointer,
         figure.label,
@@ -89,7 +92,7 @@ def _claim(
 
 def _judge_figure(figure: TaskFigure, facts: TaskFacts) -> Judgement:
     values, reason = facts.values(figure), _unusable(facts)
-    claim = _claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN)
+    claim = make_claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN)
     if values is None and figure.value in (NO_STDERR, None):
         reason = reason or Reason.EVIDENCE
     if reason is not None or facts.task_results is None:
@@ -134,7 +137,7 @@ def _unusable(facts: TaskFacts) -> Reason | None:
 
 
 def _judge_score(figure: TaskFigure, values: MetricValues, way: Way) -> Judgement:
-    claim = _claim(figure, way.aggregation.kind)
+    claim = make_claim(figure, way.aggregation.kind)
     odd = _judge_odd(claim, values, way)
     if odd is not None:
         return odd
@@ -190,7 +193,7 @@ def _judge_error(figure: TaskFigure, values: MetricValues, way: Way, facts: Task
     The harness writes N/A for one value, where it was told not to compute errors, and for
     aggregations whose error it cannot compute. Source: `stderr_for_metric` in api/metrics.py.
     """
-    claim, iterations = _claim(figure, kinds.ERROR), _iterations(figure.metric, facts)
+    claim, iterations = make_claim(figure, kinds.ERROR), _iterations(figure.metric, facts)
     is_absent = figure.value == NO_STDERR
     kind = way.aggregation.kind
     has_error = kind in _CLOSED_FORM or kind.name in TRANSLATION or way.aggregation.statistic
@@ -214,9 +217,9 @@ def _judge_computed_error(
     """Judge an error that is a number: by its closed form, or by the draws of the harness."""
     kind = way.aggregation.kind
     if kind in _CLOSED_FORM:
-        claim = _claim(figure, kinds.ERROR._replace(is_exact=way.is_sure))
+        claim = make_claim(figure, kinds.ERROR._replace(is_exact=way.is_sure))
         return _judge_odd(claim, values, way) or judge(claim, _evidence(values))
-    claim = _claim(figure, kinds.ERROR)
+    claim = make_claim(figure, kinds.ERROR)
     if claim.value is None:
         return refute(claim, None, "it is not a finite number", values.rows)
     if iterations is None or not way.aggregation.fits(values) or not values.ordered:
@@ -226,7 +229,7 @@ def _judge_computed_error(
     if found is None:
         return leave_open(claim, Reason.PACKAGE, values.rows)
     evidence = Evidence(ScoreSums(unscored=values.rows))
-    judgement = judge(_claim(figure, error_kind(found), found), evidence)
+    judgement = judge(make_claim(figure, error_kind(found), found), evidence)
     is_refuted = judgement.claim.state is State.REFUTED
     if is_refuted and not found.is_exact and kind is corpus_metrics.UPPER_MEDIAN:
         # Few draws may all have the same median.

@@ -67,6 +67,8 @@ static bool is_sound(const struct hasher *hasher, struct texts *texts, struct lm
    the name of the value, where the doc has none. */
 static bool is_gold(const struct span *target, struct span gold, const byte *name) {
     const bool is_text = gold.length && gold.start != name && *gold.start == '"';
+    if (gold.length && gold.start != name && *gold.start == '[')
+        return false; /* Python writes a list in another way */
     if (!gold.length || !(gold.start == name || is_text || is_number_at(gold.start)))
         return true;
     if (is_text)
@@ -160,12 +162,16 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
 
 /* Take the line up to its newline, if it is a sound row. */
 static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *at, const byte *end) {
+    const struct lm_delimiter delimiter = {
+        scan->delimiter, scan->delimiter_length, scan->is_chat || scan->scoring != LM_CHOICES,
+    };
     struct texts texts = {scan->texts, 0, scan->most_bytes, false};
     struct lm_row row;
-    const struct lm_reader reader = {
+    struct lm_reader reader = {
         {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
-        {.start = scan->gold, .length = scan->gold_length},
+        {.start = scan->gold, .length = scan->gold_length}, {{0}}, 0,
     };
+    read_field_names(&scan->form, &reader);
     at = read_lm_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
@@ -177,6 +183,7 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
                &row.answers, reader.scoring, scan->delimiter, scan->delimiter_length,
                scan->is_chat, &reader.cursor
            ) &&
+           was_asked_for(&scan->form, &row, &delimiter, &texts, &reader.cursor) &&
            scan->row_count < scan->most_rows &&
            (!scan->contents || digest_contents(scan, &reader.cursor, &texts, &row)) &&
            add_row(scan, &row);

@@ -8,12 +8,11 @@
 
 #include "digest.h"
 #include "export.h"
-#include "lm_scores.h"
+#include "lm_request.h"
 
 enum {
     LM_DIGESTS = 96,    /* bytes of the three digests of a row */
-    MOST_LM_NAMES = 64, /* filters, and lists of metrics, of a block */
-    BEHIND_NAME = 0xff  /* a byte that UTF-8 does not use */
+    MOST_LM_NAMES = 64 /* filters, and lists of metrics, of a block */
 };
 
 /* Rows that follow each other, with one filter, the same metrics and consecutive doc_ids on
@@ -61,6 +60,7 @@ struct lm_scan {
     uint64_t known_length;
     uint64_t *contents; /* digests of what the rows of a doc have in common; NULL for none */
     struct lm_place *places; /* of what Python compares in each row; NULL for nothing */
+    struct lm_form form;
 };
 
 /* Return the size of `struct lm_scan` in bytes, as Python lays it out, too. */

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
+from itertools import zip_longest
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
@@ -23,6 +24,9 @@ MOST_TEXT_BYTES: Final = 1 << 22
 
 DEEPEST: Final = 100
 """The scanner takes no deeper row, so that a higher limit of the user changes nothing."""
+
+MOST_FIELDS: Final = 16
+"""Members of docs that the scanner compares with other parts of a row."""
 
 _BEHIND_NAME: Final = b"\xff"
 _MOST_NAMES: Final = 64
@@ -44,8 +48,22 @@ class SampleRun(NamedTuple):
     value: int
 
 
+_TEXTS: Final = ("generation", "openings", "fields", "question", "constant", "choices")
+_BYTES: Final = (("", c_char_p), ("_length", c_uint64))
+
+
 class _Name(Structure):
     _fields_ = (("start", c_uint64), ("length", c_uint64))
+
+
+class _Form(Structure):
+    _fields_ = (
+        *((f"{name}{part}", kind) for name in _TEXTS for part, kind in _BYTES),
+        *(
+            (name, c_uint64)
+            for name in ("is_named", "choice_place", "member_count", "repeats", "target")
+        ),
+    )
 
 
 class _Scan(Structure):
@@ -81,6 +99,7 @@ class _Scan(Structure):
         ("known_length", c_uint64),
         ("contents", c_void_p),
         ("places", c_void_p),
+        ("form", _Form),
     )
 
 
@@ -97,12 +116,78 @@ class Scoring(IntEnum):
     GENERATED = 3
 
 
+class RequestTarget(IntEnum):
+    """What stands in the place of the target in the first request."""
+
+    ANYTHING = 0
+    PROMPT = 1
+    SECOND = 2
+
+
+class RowRequest(NamedTuple):
+    """How rows were asked for: texts as JSON writes them, empty for what is not known.
+
+    `generation` is the second argument, `openings` are texts of all prompts, and `choices` those of
+    all docs. `question` has texts before, between and behind `fields`, each with a member of docs,
+    or the one member alone if it `is_named`: then `constant` is the question of docs without it.
+    `choice_field` is the member with the choices of a doc, `members` are those that each doc has,
+    and `repeats` is the number of answers or 0.
+    """
+
+    generation: bytes = b""
+    openings: Sequence[bytes] = ()
+    question: Sequence[bytes] = ()
+    fields: Sequence[bytes] = ()
+    constant: bytes = b""
+    is_named: bool = False
+    choices: Sequence[bytes] = ()
+    choice_field: bytes = b""
+    members: Sequence[bytes] = ()
+    repeats: int = 0
+    target: RequestTarget = RequestTarget.ANYTHING
+
+    @property
+    def names(self) -> list[bytes]:
+        """The members of docs, each once; the ones that each doc has come first."""
+        choices = [self.choice_field] if self.choice_field else []
+        return list(dict.fromkeys([*self.members, *self.fields, *choices]))
+
+    def pack(self) -> _Form:
+        """Return it as the scanner reads it."""
+        names = self.names
+        places = [_BEHIND_NAME + bytes([names.index(one)]) for one in self.fields]
+        question = b"".join(map(b"".join, zip_longest(self.question, places, fillvalue=b"")))
+        texts = {
+            "generation": self.generation,
+            "openings": _join(self.openings),
+            "fields": _join(names),
+            "question": question,
+            "constant": self.constant,
+            "choices": _join(self.choices),
+        }
+        lengths = {f"{name}_length": len(text) for name, text in texts.items()}
+        place = names.index(self.choice_field) + 1 if self.choice_field else 0
+        return _Form(
+            **texts,
+            **lengths,
+            is_named=self.is_named,
+            choice_place=place,
+            member_count=len(self.members),
+            repeats=self.repeats,
+            target=self.target,
+        )
+
+
+def _join(names: Sequence[bytes]) -> bytes:
+    return b"".join(name + _BEHIND_NAME for name in names)
+
+
 class RowScoring(NamedTuple):
     """How rows were scored; `delimiter` is before each choice, as JSON writes it.
 
     `gold` is the member of docs that is their target, empty for none. With `filters` the scanner
     leaves rows of other ones. `has_contents` asks for what the rows of a doc have in common,
-    `has_answers` for what the scanner does not compare.
+    `has_answers` for what the scanner does not compare. `request` is how the rows were asked for.
     """
 
     scoring: Scoring = Scoring.UNSCORED
@@ -112,6 +197,7 @@ class RowScoring(NamedTuple):
     filters: tuple[str, ...] = ()
     has_contents: bool = False
     has_answers: bool = False
+    request: RowRequest = RowRequest()
 
 
 class RowAnswers(NamedTuple):
@@ -143,7 +229,7 @@ class SampleScanner:
     def start(self, data: bytes, longest: int, how: RowScoring | None = None) -> None:
         """Begin with a block of lines; those of more than `longest` bytes are left."""
         self._data, self.how = data, (how := how or RowScoring())
-        known = b"".join(name.encode(errors="surrogatepass") + _BEHIND_NAME for name in how.filters)
+        known = _join([name.encode(errors="surrogatepass") for name in how.filters])
         self._scan = _Scan(
             bytes=data,
             size=len(data),
@@ -165,6 +251,7 @@ class SampleScanner:
             known_length=len(known),
             contents=self._contents.buffer_info()[0] if how.has_contents else None,
             places=self._places.buffer_info()[0],
+            form=how.request.pack(),
         )
 
     def take(self, start: int, line: int, most: int = MOST_ROWS) -> int:
@@ -177,6 +264,10 @@ class SampleScanner:
         scan.run_count = scan.row_count = scan.value_count = 0
         taken: int = self._library.scan_lm_rows(byref(scan), byref(self._hasher))
         return taken
+
+    def ignore_requests(self) -> None:
+        """Take rows of this block however they were asked for, if they have as many answers."""
+        self._scan.form = _Form(repeats=self.how.request.repeats)
 
     @property
     def stop(self) -> int:

@@ -13,17 +13,21 @@ static const struct span names[MEMBERS] = {
     NAME("target_hash"),
 };
 
-/* Note the member of a doc that is its target, as it is written. Return NULL for a doc that may not
-   be read. */
-static const byte *note_gold(const struct lm_reader *reader, const byte *at, struct span *gold) {
+/* Note the members of a doc that are its target and fields, as they are written. Return NULL for a doc
+   that may not be read. */
+static const byte *note_fields(const struct lm_reader *reader, const byte *at, struct lm_row *row) {
     struct span name;
     bool ended = *at != '{';
     at = ended ? at : begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
         const byte *const start = read_name(&reader->cursor, at, &name);
         at = start ? skip_value(&reader->cursor, start, 1) : NULL;
+        const struct span value = {.start = start, .length = at ? (size_t)(at - start) : 0};
         if (at && same(&name, &reader->gold_name))
-            *gold = (struct span){.start = start, .length = (size_t)(at - start)};
+            row->gold = value;
+        for (size_t place = 0; place < reader->field_count; place++)
+            if (at && same(&name, &reader->field_names[place]))
+                row->fields[place] = value;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
@@ -56,7 +60,7 @@ static bool is_numbered(const struct span *key, const char *name, size_t place) 
 }
 
 /* Read a request: an object of numbered arguments, of which the first is the prompt, mostly that of the
-   `first` request. */
+   `first` request, and the second a choice, or a value as it is written. */
 static const byte *read_request(
     const struct lm_reader *reader, const byte *at, const struct span *first, struct span *prompt,
     struct span *choice
@@ -66,6 +70,7 @@ static const byte *read_request(
     size_t place = 0;
     keys.count = 0;
     prompt->start = choice->start = NULL;
+    choice->length = 0;
     if (*at != '{')
         return NULL;
     at = begin_items(&reader->cursor, at, '}', &ended);
@@ -77,8 +82,12 @@ static const byte *read_request(
             at = first ? read_text_again(reader, at, first, prompt) : read_text(reader, at, prompt);
         else if (reader->scoring == LM_CHOICES && place == 1)
             at = read_text(reader, at, choice);
-        else
+        else {
+            const byte *const start = at;
             at = skip_value(&reader->cursor, at, 3);
+            if (at && place == 1)
+                *choice = (struct span){.start = start, .length = (size_t)(at - start)};
+        }
         place++;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
@@ -115,12 +124,15 @@ static const byte *read_arguments(const struct lm_reader *reader, const byte *at
             row->prompt = row->answers.prompts[0];
             row->has_prompt = true;
         } else {
-            at = read_request(reader, at, NULL, place ? &other : &row->prompt, &unused);
+            at = read_request(
+                reader, at, NULL, place ? &other : &row->prompt, place ? &unused : &row->second
+            );
             row->has_prompt = row->prompt.start;
         }
         place++;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
+    row->answers.request_count = place;
     return at;
 }
 
@@ -216,7 +228,7 @@ static const byte *read_member(
     case DOC_ID:
         return read_doc_id(at, row);
     case DOC:
-        if (reader->gold_name.length && !note_gold(reader, at, &row->gold))
+        if ((reader->gold_name.length || reader->field_count) && !note_fields(reader, at, row))
             return NULL;
         at = write_value(&(struct writer){reader->cursor, reader->texts, true}, at, 0);
         row->doc_size = reader->texts->size;
@@ -262,6 +274,9 @@ const byte *read_lm_row(const struct lm_reader *reader, const byte *at, struct l
     row->has_prompt = false;
     row->doc_size = 0;
     row->gold = reader->gold_name;
+    row->second = (struct span){0};
+    for (size_t place = 0; place < reader->field_count; place++)
+        row->fields[place].length = 0;
     row->answers.request_count = 0;
     row->answers.only.start = NULL;
     row->answers.is_only = false;

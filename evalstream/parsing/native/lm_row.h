@@ -6,7 +6,10 @@
 #include "digest.h"
 #include "lm_scores.h"
 
-enum { MOST_METRICS = 32 }; /* of a row */
+enum {
+    MOST_METRICS = 32,  /* of a row */
+    MOST_LM_FIELDS = 16 /* members of docs that are compared with others */
+};
 
 /* The members of a row, beside its metrics; from DOC to RESPS the rows of a doc have the same. */
 enum member {
@@ -24,7 +27,9 @@ struct lm_row {
     struct span keys[MOST_METRICS];
     double values[MOST_METRICS];
     size_t metric_count;
+    struct span second; /* the second argument of the first request, as it is written */
     struct span gold; /* the value of the doc that is its target, as it is written */
+    struct span fields[MOST_LM_FIELDS]; /* other values of the doc; of length 0 for none */
     size_t doc_size; /* its text is at the start of the scan's texts */
     struct lm_answers answers;
 };
@@ -34,6 +39,8 @@ struct lm_reader {
     enum lm_scoring scoring;
     struct texts *texts; /* the text of the doc, as it is written */
     struct span gold_name;
+    struct span field_names[MOST_LM_FIELDS];
+    size_t field_count;
 };
 
 static inline bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }

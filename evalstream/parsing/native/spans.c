@@ -40,6 +40,13 @@ enum answer find_span(const struct span *text, const struct span *part) {
     return NO;
 }
 
+bool ends_span_with(const struct span *text, const struct span *part) {
+    if (text->length < part->length)
+        return false;
+    const byte *const at = text->start + text->length - part->length;
+    return !memcmp(at, part->start, part->length) && !is_within_escape(text->start, at);
+}
+
 struct span strip_span(const byte *start, size_t length) {
     for (; length && is_white(*start); length--)
         start++;

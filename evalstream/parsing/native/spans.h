@@ -33,6 +33,9 @@ byte letter_of_span(struct span text);
 /* Tell whether `text` holds `part`, both as they are written; perhaps, where that takes long. */
 enum answer find_span(const struct span *text, const struct span *part);
 
+/* Tell whether `text` ends with `part`, both as they are written. */
+bool ends_span_with(const struct span *text, const struct span *part);
+
 /* Return the place of a text among others; their number where it is none of them as it is written. */
 size_t place_of_span(const struct spans *texts, const struct span *text);
 

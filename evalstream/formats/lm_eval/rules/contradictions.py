@@ -246,7 +246,7 @@ def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Vio
         where = "higher_is_better", group, metric
         stated.append((where, f"higher_is_better of {metric}", of_tasks, better, bool))
     for path, noun, of_members, found, kind in stated:
-        if found.__class__ is kind:
+        if found.__class__ is kind or (kind is int and isinstance(found, float)):
             message = f"{noun} of the group {group} is not that of its tasks"
             yield from _compare(message, path, _common(of_members, members, kind), found)
 

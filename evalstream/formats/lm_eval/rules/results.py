@@ -119,15 +119,22 @@ def check_missing_samples(
 
 def check_task_claims(judgements: Sequence[Judgement]) -> Iterator[Violation]:
     """Yield the refuted and the open claims of a task; counts are reported by other rules."""
+    yield from _find_refuted_of_task(judgements)
+    yield from find_open(LME303, (claim for claim, _ in judgements))
+
+
+def check_unsampled(
+    of_groups: Sequence[Judgement], of_tasks: Sequence[Judgement]
+) -> Iterator[Violation]:
+    """Yield the refuted and the open claims of groups, and of tasks without samples."""
+    yield from find_refuted(LME304, of_groups)
+    yield from _find_refuted_of_task(of_tasks)
+    yield from find_open(LME303, (claim for claim, _ in (*of_groups, *of_tasks)))
+
+
+def _find_refuted_of_task(judgements: Sequence[Judgement]) -> Iterator[Violation]:
     yield from find_refuted(LME301, judgements, lambda claim: claim.is_score)
     yield from find_refuted(LME302, judgements, lambda claim: claim.kind == kinds.ERROR.name)
-    yield from find_open(LME303, (claim for claim, _ in judgements))
-
-
-def check_group_claims(judgements: Sequence[Judgement]) -> Iterator[Violation]:
-    """Yield the refuted and the open claims of results without samples."""
-    yield from find_refuted(LME304, judgements)
-    yield from find_open(LME303, (claim for claim, _ in judgements))
 
 
 @with_results

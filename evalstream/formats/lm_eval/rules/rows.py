@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from json import dumps, loads
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
@@ -25,11 +24,8 @@ from evalstream.formats.lm_eval.row import (
     text_hash,
 )
 from evalstream.formats.lm_eval.row_scores import Derived, derive_scores, is_derived
-from evalstream.formats.lm_eval.rules.contradictions import LME306
-from evalstream.formats.lm_eval.scoring_plan import CHOICE, ScoringPlan, render_question
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import count_noun
-from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import declare_rule
 
@@ -254,135 +250,3 @@ LME210: Final = declare_rule("LME210")
 LME211: Final = declare_rule("LME211")
 
 RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)
-
-
-def find_request_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a row that was asked for otherwise than the configuration of its task says.
-
-    All rows of a task are asked for alike, so that one tells that does not lack an example.
-    """
-    yield from _examples(row, plan)
-    yield from _prompt(row, plan)
-    yield from _continuations(row, plan)
-    shown = json.resolve(row, ("arguments", "gen_args_0", "arg_1"))
-    is_known = isinstance(shown, dict) and plan.generation is not None
-    if is_known and dumps(shown, sort_keys=True) != plan.generation:
-        yield LME306.violation(
-            "the row was generated with other arguments than generation_kwargs",
-            "/arguments/gen_args_0/arg_1",
-            expected=loads(plan.generation or ""),
-            found=shown,
-        )
-    answers = row.get("resps")
-    listed = answers if isinstance(answers, list) else []
-    given = {len(one) for one in listed if isinstance(one, list)}
-    if plan.repeats is not None and given and given != {plan.repeats}:
-        yield LME306.violation(
-            "the row has another number of answers than the repeats of its task",
-            "/resps",
-            expected=plan.repeats,
-            found=max(given),
-        )
-
-
-def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a prompt without the instruction, the description or the question that it must have.
-
-    Servers get their messages as JSON.
-    """
-    prompt = hashed_prompt(row)
-    if prompt is None or prompt.startswith("[{"):
-        return
-    where = {"pointer": "/arguments/gen_args_0/arg_0", "found": prompt}
-    for text in plan.openings:
-        if text not in prompt:
-            message = "the prompt lacks the instruction or the description of its task"
-            yield LME306.violation(message, expected=text, **where)
-    question = _question(row, plan)
-    # Choices that are inputs stand in the place of a number.
-    is_choice = question is not None and question.strip().isdecimal()
-    if question and not is_choice and question.strip() not in prompt:
-        message = "the prompt lacks the question that doc_to_text makes of its doc"
-        yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
-
-
-def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report choices that are asked for with another delimiter, or are not those of the task."""
-    requests = row.get("arguments")
-    if plan.output_type != CHOICE or plan.is_chat or not isinstance(requests, dict):
-        return
-    # Without a prompt, early releases ask for the choice alone.
-    asked = {name: one for name, one in requests.items() if json.member(one, "arg_0")}
-    shown = ((name, one.get("arg_1")) for name, one in asked.items())
-    wanted = [f"{plan.delimiter}{one}" for one in plan.choices]
-    for place, (name, text) in enumerate(one for one in shown if isinstance(one[1], str)):
-        expected = wanted[place % len(wanted)] if wanted else plan.delimiter
-        if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
-            yield LME306.violation(
-                "a choice is not that of the configuration, after its delimiter",
-                pointer(("arguments", name, "arg_1")),
-                expected=expected,
-                found=text,
-                severity=Severity.WARNING,
-            )
-            return
-
-
-def check_gold(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a target that is not the text or number of its doc that doc_to_target names.
-
-    The harness reads a text in brackets as a list.
-    """
-    if plan.gold is None:
-        return
-    found, doc = hashed_target(row), row.get("doc")
-    is_text = plan.is_gold_text and isinstance(doc, dict) and plan.gold not in doc
-    gold = plan.gold if is_text else json.member(doc, plan.gold)
-    is_plain = type(gold) in {str, int, float} and not str(gold).startswith("[")
-    if is_plain and found is not None and str(gold) != found:
-        message = f"the target is not {plan.gold} of its doc, which doc_to_target names"
-        message = "the target is not the text of doc_to_target" if is_text else message
-        yield LME306.violation(message, "/target", expected=str(gold), found=found)
-
-
-def lacks_example(row: Mapping[str, Any], plan: ScoringPlan) -> bool:
-    """Tell whether a row has one example fewer than its task, as where its own doc was drawn."""
-    number = _odd_number(row, plan) if plan.draws_own else None
-    return number is not None and number + 1 == plan.shots
-
-
-def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a prompt with more or fewer examples before its question than the task has."""
-    number = _odd_number(row, plan)
-    if number is not None and not lacks_example(row, plan):
-        number_of_examples = "examples" if plan.shots == 0 else count_noun(number, "example")
-        yield LME306.violation(
-            f"the prompt has {number_of_examples} before its question, "
-            f"and num_fewshot is {plan.shots:,}",
-            "/arguments/gen_args_0/arg_0",
-            expected=_question(row, plan) if plan.shots == 0 else plan.shots,
-            found=hashed_prompt(row),
-        )
-
-
-def _odd_number(row: Mapping[str, Any], plan: ScoringPlan) -> int | None:
-    """Return the number of examples of a prompt, None if it is that of the task or unknown."""
-    prompt, question = hashed_prompt(row), _question(row, plan)
-    if plan.shots is None or not (prompt and question and prompt.endswith(question)):
-        return None
-    before = prompt[: -len(question)]
-    if plan.shots == 0:
-        return 1 if before else None
-    if not plan.separator:
-        return None
-    if (found := before.count(plan.separator)) < plan.shots:
-        return found
-    begins, has_fields, _ = (plan.question or "").partition("{{")
-    if not has_fields or len(begins := begins.strip()) < 2:
-        return None
-    found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
-    return found if found > plan.shots else None
-
-
-def _question(row: Mapping[str, Any], plan: ScoringPlan) -> str | None:
-    return None if plan.question is None else render_question(plan.question, row.get("doc"))

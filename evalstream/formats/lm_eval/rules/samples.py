@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, contradiction
@@ -129,12 +129,7 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
     if not (_is_count(effective) and _is_count(original)):
         return
     if original < effective:
-        yield LME207.violation(
-            f"original is {original:,}, fewer than the {effective:,} that were evaluated",
-            ("n-samples", task, "original"),
-            expected={"minimum": effective},
-            found=original,
-        )
+        yield _too_few(task, original, effective)
     elif effective in facts.sample_counts:
         if totals.samples < original and results.count_limited(task) is None:
             yield LME207.violation(
@@ -146,6 +141,29 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
             )
         is_all = facts.totals.samples == original
         yield from _beyond(facts, task, original, is_all=is_all)
+
+
+def check_unsampled_counts(results: Results, tasks: Iterable[str]) -> Iterator[Violation]:
+    """Report numbers of samples of tasks without samples that differ from each other."""
+    for task in tasks:
+        declared, length = results.samples(task), results.entry(task).get("sample_len")
+        effective, original = declared.get("effective"), declared.get("original")
+        path = ("n-samples", task, "effective")
+        if _is_count(effective) and _is_count(length) and effective != length:
+            yield _miscounted(path, effective, length, f"sample_len is {length:,}")
+        elif _is_count(effective) and effective < 0:
+            yield LME207.violation("effective is negative", path, found=effective)
+        elif _is_count(effective) and _is_count(original) and original < effective:
+            yield _too_few(task, original, effective)
+
+
+def _too_few(task: str, original: int, effective: int) -> Violation:
+    return LME207.violation(
+        f"original is {original:,}, fewer than the {effective:,} that were evaluated",
+        ("n-samples", task, "original"),
+        expected={"minimum": effective},
+        found=original,
+    )
 
 
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:
@@ -218,6 +236,10 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
     yield from _missing_metrics(facts, task, results)
     yield from find_missing_examples(facts)
     yield from _limit(facts, task, results)
+    repeats = results.config(task).get("repeats")
+    if facts.totals.padded == facts.totals.rows and listed is not None and repeats is not None:
+        message = f"all rows of {task} have more answers than its repeats"
+        yield contradiction(message, ("configs", task, "repeats"), None, repeats)
 
 
 def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

@@ -87,7 +87,12 @@ def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKi
         ("Word error rate", (), ERROR_RATE),
         ("Translation", ("ter",), ERROR_RATE),
         ("Language", ("mean_perplexity",), PERPLEXITY),
+        ("ROUGE-2", ("precision",), OVERLAP),
+        ("Report", ("rougeL", "f-measure"), OVERLAP),
+        ("METEOR", ("Recall",), OVERLAP),
         *((name, (), kinds.UNKNOWN) for name in ("accuracy gain", "log perplexity", "BERTScore")),
+        *((name, ("f1",), kinds.UNKNOWN) for name in ("BERTScore", "accuracy", "perplexity")),
+        ("BLEU", ("precisions",), kinds.UNKNOWN),
     ],
 )
 def test_the_bounds_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:

@@ -18,6 +18,7 @@ import evalstream
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
 LOG = REPOSITORY / "tests" / "logs" / "lm_eval" / "acme__acorn-1b"
 (RESULTS,) = LOG.glob("results_*.json")
 TASKS = sorted(path.name.split("_2026")[0].removeprefix("samples_") for path in LOG.glob("*.jsonl"))
@@ -766,6 +767,10 @@ def give_group_examples(log: Log) -> None:
     log.document["n-shot"]["sized"] = 5
 
 
+def give_group_half_an_example(log: Log) -> None:
+    log.document["n-shot"]["sized"] = 0.5
+
+
 @each(
     ("forge", "code"),
     [
@@ -774,6 +779,7 @@ def give_group_examples(log: Log) -> None:
         (count_in_group, "LME304"),
         (part_group, "LME304"),
         (give_group_examples, "LME306"),
+        (give_group_half_an_example, "LME306"),
     ],
 )
 def test_a_contradiction_of_a_group_is_an_error_once(
@@ -801,6 +807,56 @@ def test_results_alone_are_unconfirmed(log: Log) -> None:
     assert (run.verdict, report.exit_code) == ("unconfirmed", 0)
     assert {claim.state for claim in run.claims if claim.is_score} == {State.OPEN}
     assert report.counts.keys() == {"ES805", "LME303"}
+
+
+UNSAMPLED: dict[str, tuple[str, Callable[[Log], None]]] = {
+    "share": ("LME301", put("results", "beyond", "acc,none", value=0.4)),
+    "share above 1": ("LME301", put("results", "any_of", "exact_match,none", value=1.5)),
+    "perplexity below 1": ("LME301", put("results", "cloze", "perplexity,none", value=0.5)),
+    "error": ("LME302", put("results", "inputs", "acc_stderr,none", value=0.1234567891234)),
+    "small error": ("LME302", put("results", "inputs", "acc_stderr,none", value=0.0)),
+    "large error": ("LME302", put("results", "options", "exact_match_stderr,none", value=0.6)),
+    "negative error": ("LME302", put("results", "own", "score_stderr,none", value=-0.1)),
+    "number": ("LME207", put("results", "own", "sample_len", value=7)),
+    "more than there are": ("LME207", put("n-samples", "own", "original", value=5)),
+}
+"""Changed results without samples, with the code of what they refute."""
+
+
+@each("name", UNSAMPLED)
+def test_results_without_samples_that_no_answers_give_are_refuted(name: str, log: Log) -> None:
+    code, forge = UNSAMPLED[name]
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    assert code not in {one.code for one in log.check()}
+    forge(log)
+    assert code in errors(log.check())
+
+
+def forget_numbers(log: Log) -> None:
+    """Make results of a release that does not tell how many samples were chosen."""
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    log.document["lm_eval_version"], log.document["config"]["limit"] = "0.4.9", None
+    for task, counts in log.document["n-samples"].items():
+        counts["original"] = counts["effective"]
+        log.document["results"][task].pop("sample_len")
+
+
+@each("key", ["acc,none", "acc_stderr,none"])
+def test_some_number_of_answers_has_a_share_with_its_error(key: str, log: Log) -> None:
+    forget_numbers(log)
+    assert errors(log.check()).isdisjoint({"LME301", "LME302"})
+    log.document["results"]["inputs"][key] *= 1.01
+    assert "LME302" in errors(log.check())
+
+
+def test_figures_without_samples_may_be_rounded(log: Log) -> None:
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    for figures in log.document["results"].values():
+        figures |= {key: round(one, 3) for key, one in figures.items() if isinstance(one, float)}
+    assert errors(log.check()).isdisjoint({"LME301", "LME302"})
 
 
 def test_forged_results_are_compared_beside_others_of_the_same_time(log: Log) -> None:
@@ -1014,6 +1070,96 @@ def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
     log.config("pairs")[name] = PROMPTS[name]
     found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
     assert found == {Severity.WARNING}
+
+
+def ask(task: str, *path: str, value: Any) -> Callable[[Log], None]:
+    """Return a change of the last row of a task, by default without its last member."""
+
+    def change(log: Log) -> None:
+        *places, name = path
+        holder = log.of(task)[-1]
+        for place in places:
+            holder = holder[place]
+        if value is None:
+            del holder[name]
+        else:
+            holder[name] = value
+
+    return change
+
+
+REQUEST = ("arguments", "gen_args_0")
+LATER: dict[str, tuple[str, Callable[[Log], None], Severity]] = {
+    "temperature": ("options", ask("options", *REQUEST, "arg_1", "temperature", value=2.5), ERROR),
+    "argument left out": (
+        "options",
+        ask("options", *REQUEST, "arg_1", "do_sample", value=None),
+        ERROR,
+    ),
+    "arguments left out": ("options", ask("options", *REQUEST, "arg_1", value=None), ERROR),
+    "further argument": ("options", ask("options", *REQUEST, "arg_1", "top_k", value=1), WARNING),
+    "no answer": ("options", ask("options", "resps", value=[[]]), ERROR),
+    "answer of no request": ("rolling", ask("rolling", "resps", value=[["-1"], ["-1"]]), ERROR),
+    "question": ("options", ask("options", *REQUEST, "arg_0", value="Lie."), WARNING),
+    "doc": ("options", ask("options", "doc", "question", value="Lie."), WARNING),
+    "choice of the doc": ("pairs", ask("pairs", "doc", "choices", value=["x", "y"]), WARNING),
+    "prompt of a choice": (
+        "pairs",
+        ask("pairs", "arguments", "gen_args_1", "arg_0", value="Lie."),
+        WARNING,
+    ),
+    "likelihood": ("cloze", ask("cloze", *REQUEST, "arg_1", value=" lie"), WARNING),
+    "likelihood of nothing": ("cloze", ask("cloze", *REQUEST, "arg_1", value=None), WARNING),
+    "text": ("rolling", ask("rolling", *REQUEST, "arg_0", value="Lie."), WARNING),
+    "question of the doc": ("pairs", ask("pairs", "doc", "question", value=None), WARNING),
+    "choices of the doc": ("mutual", ask("mutual", "doc", "choices", value=None), WARNING),
+    "target of the doc": ("options", ask("options", "doc", "answer", value=None), WARNING),
+    "list of targets": ("any_of", ask("any_of", "doc", "answers", value=["Lie."]), ERROR),
+}
+"""Later rows that were asked for otherwise, and how the contradiction counts."""
+
+
+@each("name", LATER)
+def test_a_later_row_is_asked_for_as_all(name: str, log: Log) -> None:
+    task, change, severity = LATER[name]
+    change(log)
+    found = [(one.severity, one.line) for one in log.check(task) if one.code == "LME306"]
+    assert found == [(severity, len(log.of(task)))]
+
+
+def test_one_row_tells_of_all_that_were_asked_otherwise(log: Log) -> None:
+    for row in log.of("options")[1:]:
+        row["arguments"]["gen_args_0"]["arg_1"]["temperature"] = 2.5
+    found = [one.line for one in log.check("options") if one.code == "LME306"]
+    assert found == [*range(2, len(log.of("options")) + 1)]
+    log.of("options")[0]["arguments"]["gen_args_0"]["arg_1"]["temperature"] = 2.5
+    assert [one.line for one in log.check("options") if one.code == "LME306"] == [1]
+
+
+def test_the_last_request_of_a_device_may_be_repeated(log: Log) -> None:
+    for row in log.of("options")[1:]:
+        row["resps"][0] *= 2
+    assert "LME306" not in {one.code for one in log.check("options")}
+    log.of("options")[0]["resps"][0] *= 2
+    assert "/configs/options/repeats" in [one.pointer for one in log.check("options")]
+
+
+def test_a_choice_that_is_an_input_may_end_with_its_number(log: Log) -> None:
+    log.config("inputs")["doc_to_text"] = "{{label}}"
+    row = log.of("inputs")[0]
+    for request in row["arguments"].values():
+        request["arg_0"] += f" {row['doc']['label']}"
+    assert log.check("inputs").exit_code == 0
+
+
+def test_a_question_may_be_a_text_of_the_configuration(log: Log) -> None:
+    log.config("options")["doc_to_text"] = "Say it."
+    assert "LME306" in {one.code for one in log.check("options")}
+    for row in log.of("options"):
+        row["arguments"]["gen_args_0"]["arg_0"] = "Say it."
+    assert "LME306" not in {one.code for one in log.check("options")}
+    log.config("options")["doc_to_text"] = "def ask(doc):\n    return doc['question']"
+    assert "LME306" not in {one.code for one in log.check("options")}
 
 
 def lose(*path: str) -> Callable[[Log], None]:
