@@ -135,10 +135,9 @@ def _choices(
     prompts = [prompt for prompt, _ in requests]
     continuations = [continuation for _, continuation in requests]
     has_all = len(requests) == len(answers) and not any(map(math.isnan, likelihoods))
-    is_same = prompts[:number] == prompts[:1] * number
-    # Choices may be in the prompts; then the target follows each of them.
+    # Choices may be in the prompts, even equal ones; then the target follows each of them.
     is_input = all(one == continuations[0] for one in continuations[:number])
-    if not has_all or (is_input and not is_same and continuations[0].endswith(target)):
+    if not has_all or (is_input and continuations[0].endswith(target)):
         return
     # Without a prompt, releases before 0.4.9 left out the delimiter, too.
     twins = continuations[number:]

@@ -148,14 +148,17 @@ static bool gives_choices(
     const size_t count = read_likelihoods(row->filtered, cursor, values);
     if (!count || count != row->request_count)
         return false;
-    bool is_delimited = true;
+    bool is_delimited = true, may_be_inputs = true;
     for (size_t place = 0; place < count; place++) {
         const struct span *const choice = &row->choices[place];
         if (!same(&row->prompts[place], &row->prompts[0]))
             return false;
+        may_be_inputs = may_be_inputs && same(choice, &row->choices[0]);
         is_delimited = is_delimited && choice->length >= length &&
                        !memcmp(choice->start, delimiter, length);
     }
+    if (may_be_inputs)
+        return false;
     return (is_delimited && fits_choices(row, values, count, length)) ||
            (is_chat && fits_choices(row, values, count, 0));
 }

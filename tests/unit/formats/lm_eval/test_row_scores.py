@@ -28,3 +28,17 @@ def test_mutual_information_of_early_releases_is_derived() -> None:
     }
     found = {one.metric: one.values for one in derive_scores(row, plan)}
     assert found == {"acc": (0.0,), "acc_mutual_info": (1.0,)}
+
+
+def test_of_equal_choices_that_may_be_inputs_nothing_is_derived() -> None:
+    """The right one of choices that are inputs is a number that no row shows."""
+    plan = ScoringPlan("multiple_choice", (("acc", "{}"),))
+    request = {"arg_0": "oak", "arg_1": " 0"}
+    row = {
+        "target": "0",
+        "arguments": {"gen_args_0": request, "gen_args_1": request},
+        "filtered_resps": [["-3.0", "False"], ["-2.0", "False"]],
+    }
+    assert not [*derive_scores(row, plan)]
+    row["target"] = "1"
+    assert [one.values for one in derive_scores(row, plan)] == [(1.0,)]
