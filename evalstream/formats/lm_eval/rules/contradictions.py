@@ -47,8 +47,8 @@ _FORBIDDEN: Final = re.compile(r"[\"<>:/|\\?*\[\]]+")
 LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
 """Kinds of tasks that have no other metrics than those that they list."""
 
-_CUSTOM: Final = "CUSTOM"
-"""The source of a model that a call from Python gave as an object."""
+_OBJECT: Final = re.compile(r"CUSTOM|<.*>", flags=re.DOTALL)
+"""The source of a model that a call from Python gave as an object; early releases show the object."""
 
 _PLAIN_NAME: Final = re.compile(r"[^(<]+")
 """Texts that are not the source or name of a function."""
@@ -92,7 +92,8 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     source, stated = (
         text_or_none(document.get(one)) for one in ("model_source", "model_name_sanitized")
     )
-    model = None if source == _CUSTOM else text_or_none(results.setting("model"))
+    is_object = source is not None and _OBJECT.fullmatch(source)
+    model = None if is_object else text_or_none(results.setting("model"))
     for key, origin, wanted, found in (
         ("model_name_sanitized", "that of model_name", expected, stated),
         ("model_name", "the model of model_args", results.named_model, name),

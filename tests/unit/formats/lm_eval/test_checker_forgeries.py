@@ -1152,6 +1152,13 @@ def test_a_choice_that_is_an_input_may_end_with_its_number(log: Log) -> None:
     assert log.check("inputs").exit_code == 0
 
 
+def test_early_releases_show_the_object_that_a_call_from_python_gave(log: Log) -> None:
+    log.document["model_source"] = "<acme.models.Acorn object at 0x7f5258aa2fd0>"
+    assert not errors(log.check("options"))
+    log.document["model_source"] = "acorn"
+    assert "LME306" in errors(log.check("options"))
+
+
 def test_a_question_may_be_a_text_of_the_configuration(log: Log) -> None:
     log.config("options")["doc_to_text"] = "Say it."
     assert "LME306" in {one.code for one in log.check("options")}
