@@ -186,7 +186,7 @@ class ScoringPlan(DataClass, frozen=True):
     `delimiter` stands before each choice, but not `is_chat`. `ordered` names metrics whose numbers
     are added up in order. `question` is the template of the question.
     Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
-    missing where a doc was drawn for itself, which `draws_own` says may be.
+    missing where a doc or its equal was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
     `openings` are texts that all prompts have, `choices` the choices that all docs share,
     `choice_field` names what may be the member of docs with theirs. `gold` is the member of docs
@@ -316,17 +316,14 @@ _REDRAWS: Final = (0, 4, 11)
 
 
 def _draws_own(config: Mapping[str, Any]) -> bool:
-    """Return whether examples are drawn from the docs that are evaluated, as many as are wanted.
+    """Return whether a prompt may lack an example.
 
-    The harness leaves out the doc itself afterwards; where both splits have one name it draws one
-    more. Source: `get_context` in api/samplers.py of lm_eval 0.4.9.
+    The harness draws as many as are wanted, and leaves out the doc itself afterwards, also an equal
+    one of another split; where both splits have one name it draws one more. Source: `get_context`
+    in api/samplers.py of lm_eval 0.4.9.
     """
-    training, validation, test, examples = (
-        config.get(f"{name}_split") for name in ("training", "validation", "test", "fewshot")
-    )
     has_list = bool(member(config.get("fewshot_config"), "samples"))
-    drawn_from = examples or training or validation or test
-    return drawn_from == (test or validation) and examples != test and not has_list
+    return config.get("fewshot_split") != config.get("test_split") and not has_list
 
 
 def _count(value: Any) -> int | None:
