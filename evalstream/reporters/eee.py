@@ -194,7 +194,7 @@ class EeeReporter(Recognized):
     def _store_counts(self) -> None:
         """Store how many findings of each code the file has of which findings came last."""
         self._base.executemany(
-            "INSERT INTO shown VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO shown VALUES (?, ?, ?, ?) ON CONFLICT (file, code) DO UPDATE SET "
             "times = times + excluded.times, is_error = max(is_error, excluded.is_error)",
             [(self._name, code, *counts) for code, counts in self._counts.items()],
         )

@@ -50,6 +50,14 @@ def test_every_package_has_a_version_and_hashes() -> None:
             assert "#" not in one.lines, name
 
 
+def test_statements_suit_the_sqlite_of_older_systems() -> None:
+    """Before 3.35 a conflict that changes a row must be named."""
+    sources = [*(REPOSITORY / "evalstream").rglob("*.py")]
+    found = [path.name for path in sources if "ON CONFLICT DO" in path.read_text(encoding="utf-8")]
+    assert sources
+    assert not found
+
+
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14", "3.15"])
 def test_each_python_takes_one_version_of_a_package(version: str) -> None:
     python = {"python_full_version": f"{version}.1", "python_version": version}

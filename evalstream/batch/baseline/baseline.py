@@ -33,11 +33,12 @@ _UPDATE: Final = f"UPDATE entry SET found = found + ?, written = written + ? WHE
 _INSERT: Final = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 0, ?, ?)"
 _LOAD: Final = (
     "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 0, 0) "
-    "ON CONFLICT DO UPDATE SET known = max(known, excluded.known)"
+    "ON CONFLICT (file, code, pointer, sample, value) "
+    "DO UPDATE SET known = max(known, excluded.known)"
 )
 _CHECK: Final = (
     "INSERT INTO checked VALUES (?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET alone = min(alone, excluded.alone)"
+    "ON CONFLICT (file) DO UPDATE SET alone = min(alone, excluded.alone)"
 )
 _CHECKED: Final = "SELECT alone, whole, rules FROM checked WHERE file = ?"
 _ENTRIES: Final = (
