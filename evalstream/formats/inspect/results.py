@@ -64,7 +64,10 @@ def _reduce(log: LogView, scores: Iterator[Scored], reducer: str | None) -> Iter
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
-        value = reduce_repeats([one.value for one in found], function, to_float)
+        values = [_name_null(one.value) for one in found]
+        if log.is_before(_WRITES_NAN_SINCE) and any(map(_holds_null, values)):
+            raise CannotCompute(Reason.EVIDENCE)
+        value = reduce_repeats(values, function, to_float)
         answers = frozenset(one.answer for one in found)
         yield ReducedScore(id_, found[0].sample, value, answers=answers)
 
@@ -82,7 +85,30 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
     """Iterate over the reduced scores that a log lists."""
     for _, one in objects(samples):
         if is_id(one.get("sample_id")):
-            yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
+            value = _name_null(one.get("value"))
+            yield ReducedScore(str(one["sample_id"]), 0, value, one.get("metadata"))
+
+
+def _name_null(value: Any) -> Any:
+    """Return a score with the text None for each null in it.
+
+    It is None, which counts as 0, as any text that is no number.
+    """
+    if isinstance(value, dict):
+        return {key: _NULL if one is None else one for key, one in value.items()}
+    return [_NULL if one is None else one for one in value] if isinstance(value, list) else value
+
+
+_NULL: Final = str(None)
+
+
+def _holds_null(value: Any) -> bool:
+    parts = value.values() if isinstance(value, dict) else value
+    return isinstance(value, (dict, list)) and _NULL in parts
+
+
+_WRITES_NAN_SINCE: Final = (0, 3, 285)
+"""A release that writes NaN within a score as such; 0.3.140 wrote null, as for None."""
 
 
 RECORDED_SINCE: Final = (0, 3, 124)
@@ -159,6 +185,7 @@ def counts_failed(log: LogView, scorer: str) -> bool:
 
 def equals(value: Any, expected: Any) -> bool:
     """Compare reduced values part by part; those that are missing are equal."""
+    value = _name_null(value)
     if isinstance(expected, dict) and isinstance(value, dict):
         return value.keys() == expected.keys() and all(
             equals(value[key], expected[key]) for key in expected
@@ -196,7 +223,8 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     scorer = scorer_in_samples(log, named)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value) for one in iterate_counted(log, scorer)
+            ReducedScore(one.id, one.sample, _name_null(one.value))
+            for one in iterate_counted(log, scorer)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
