@@ -120,7 +120,9 @@ class ClaimCheck:
         words = f"the reductions have {count_noun(most, 'sample')}"
         if not lists or not is_count(claimed):
             return None, Reason.NO_ROWS, words
-        if claimed == most * log.epochs or not most <= claimed <= most * log.epochs:
+        # A scorer may return no score, which the reductions then lack.
+        total = most if log.sample_ids is None else max(most, len(log.sample_ids))
+        if claimed == most * log.epochs or not most <= claimed <= total * log.epochs:
             return most * log.epochs, Reason.NO_ROWS, words
         return (most if claimed == most else None), Reason.EVIDENCE, words
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
@@ -65,8 +65,7 @@ def _reduce(log: LogView, scores: Iterator[Scored], reducer: str | None) -> Iter
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
         values = [_name_null(one.value) for one in found]
-        if log.is_before(_WRITES_NAN_SINCE) and any(map(_holds_null, values)):
-            raise CannotCompute(Reason.EVIDENCE)
+        _refuse_unsure(log, values)
         value = reduce_repeats(values, function, to_float)
         answers = frozenset(one.answer for one in found)
         yield ReducedScore(id_, found[0].sample, value, answers=answers)
@@ -102,9 +101,12 @@ def _name_null(value: Any) -> Any:
 _NULL: Final = str(None)
 
 
-def _holds_null(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value
-    return isinstance(value, (dict, list)) and _NULL in parts
+def _refuse_unsure(log: LogView, values: Iterable[Any]) -> None:
+    """Raise CannotCompute for scores with nulls in them that may be None or NaN."""
+    if log.is_before(_WRITES_NAN_SINCE):
+        parts = (one.values() if isinstance(one, dict) else one for one in values)
+        if any(_NULL in one for one in parts if not isinstance(one, (str, int, float))):
+            raise CannotCompute(Reason.EVIDENCE)
 
 
 _WRITES_NAN_SINCE: Final = (0, 3, 285)
@@ -207,7 +209,12 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """
     reducer = text_or_none(result.get("reducer"))
     named = read_scorer(result)
-    metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
+    told = [result.get("metrics")]
+    if told == [{}]:
+        # One without metrics beside those of its parts takes the scores that they take.
+        beside = (one for _, one in log.results_scores if read_scorer(one) == named)
+        told = [one.get("metrics") for one in beside if one.get("reducer") == reducer]
+    metrics = [object_or_empty(one) for each in told for one in object_or_empty(each).values()]
     kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
     takes_all = log.declared_reducers == [] or (bool(kinds) and kinds <= UNREDUCED)
     is_unreduced = reducer is None and takes_all
@@ -215,6 +222,7 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
         if is_unreduced:
             raise CannotCompute(Reason.NO_ROWS)
         listed = find_reduction(log, named, reducer)
+        _refuse_unsure(log, (one.value for one in listed_scores(listed)))
         return lambda: listed_scores(listed)
     if not log.store.count:
         raise CannotCompute(Reason.NO_ROWS)

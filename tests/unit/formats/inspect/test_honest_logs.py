@@ -49,6 +49,39 @@ def test_a_null_in_a_score_of_an_earlier_release_may_be_nan(tmp_path: Path) -> N
     assert _found(log, tmp_path) == set()
 
 
+def test_a_null_in_reductions_of_an_earlier_release_may_be_nan(tmp_path: Path) -> None:
+    log = _of_parts(0.0)
+    log["reductions"][0]["samples"][0]["value"] = {"b": None}
+    log["reductions"][0]["samples"][1]["value"] = {"b": 1.0}
+    log["results"]["scores"][0]["metrics"]["mean"]["value"] = 1.0
+    del log["samples"]
+    assert "INS302" in _found(log, tmp_path)
+    log["eval"]["packages"]["inspect_ai"] = "0.3.140"
+    assert _found(log, tmp_path) == set()
+
+
+def test_reductions_may_lack_samples_for_which_a_scorer_gave_no_score(tmp_path: Path) -> None:
+    log = sound_log()
+    del log["samples"]
+    log["reductions"][0]["samples"].pop()
+    log["results"]["completed_samples"] = 4
+    assert "INS204" not in _found(log, tmp_path)
+    log["results"]["completed_samples"] = 5
+    assert "INS204" in _found(log, tmp_path)
+
+
+def test_a_result_without_metrics_counts_what_those_of_its_parts_do(tmp_path: Path) -> None:
+    log = _of_parts(0.0)
+    result = log["results"]["scores"][0]
+    metric = {"name": "None", "group": "frequency", "value": 1.0, "params": {}}
+    parts = {"name": "b", "scorer": "own", "scored_samples": 4, "unscored_samples": 0}
+    parts |= {"params": {}, "metrics": {"frequency_None": metric}}
+    log["results"]["scores"] = [result, {**parts, "name": "own", "metrics": {}}, parts]
+    assert "INS303" not in _found(log, tmp_path)
+    log["results"]["scores"][1]["scored_samples"] = 2
+    assert "INS303" in _found(log, tmp_path)
+
+
 def test_the_header_of_a_log_may_have_its_reductions(tmp_path: Path) -> None:
     log = sound_log()
     del log["samples"]
