@@ -52,8 +52,11 @@ if TYPE_CHECKING:
 
     from evalstream.executors.base import Backend
 
-_LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
-"""Members of `eval` whose values are written as they are at that moment: objects may change."""
+_LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata", "scorers")
+"""Members of `eval` whose values are written as they are at that moment: objects may change.
+
+`inspect score --stream` keeps the start of a log whose scorers it replaces.
+"""
 
 _BOTH: Final = (False, True)
 _MOCK: Final = "mockllm/"

@@ -48,6 +48,7 @@ UNPACKED: Final = (
     "this is a member of an archive that was unpacked; "
     "zip the content of its folder to a file named .eval, and check that"
 )
+NO_SAMPLES: Final = "the samples, which the run logged, are not in this file"
 DRAINED: Final = "samples were not run, as the log says, or were removed"
 UNNAMED: Final = "the log does not say which figures some declared metrics gave"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
@@ -180,7 +181,7 @@ class _Check:
         if view.reductions is None and "sample_reductions" in view.results:
             view.reductions = view.results["sample_reductions"]
             view.reductions_at = "/results/sample_reductions"
-        view.is_header = SAMPLES not in header and view.reductions is None
+        view.is_header = SAMPLES not in header
         self._finish(view, has_summaries=False)
 
     def _finish(self, view: LogView | None, *, has_summaries: bool) -> None:
@@ -212,6 +213,8 @@ class _Check:
         if self._view is not None:
             for found in find_other_model(self._view):
                 summary.leave_unconfirmed(printable(found.message))
+            if self._view.is_header and self._view.reductions is not None:
+                summary.leave_unconfirmed(NO_SAMPLES)
             if may_lack_samples(self._view):
                 summary.leave_unconfirmed(DRAINED)
             summary.checked = tuple(self._log.list_verified())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.inspect import results
 from evalstream.formats.inspect.metrics import find_silent_metrics
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
-from evalstream.formats.inspect.rules.coverage import INS204
+from evalstream.formats.inspect.rules.coverage import INS204, most_lacking
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
 from evalstream.formats.inspect.rules.missing_results import INS305
 from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id
@@ -45,13 +45,17 @@ _REDUCTION: Final = ClaimKind("reduction", frozenset())
 
 
 class _Count(NamedTuple):
-    """A count that a log states: its name, the right one and where that comes from, its rule."""
+    """A count that a log states: its name, the right one and where that comes from, its rule.
+
+    `others` may be there as well.
+    """
 
     name: str
     expected: int | None
     words: str
     rule: Rule
     reason: Reason = Reason.NO_ROWS
+    others: Sequence[int] = ()
 
 
 class ClaimCheck:
@@ -86,6 +90,9 @@ class ClaimCheck:
         log, store = self._log, self._log.store
         ids = log.sample_ids
         total = None if ids is None else len(ids) * log.epochs
+        # Scoring again counts the samples of the log, of which one that says so may lack some.
+        may_lack = not log.is_finished or most_lacking(log) or log.is_unlogged
+        recounted = [store.count] if log.samples_known and may_lack and not log.is_header else []
         words = f"{len(ids or ()):,} samples in {count_noun(log.epochs, 'epoch')} are declared"
         if not 0 < log.epochs < MOST_COUNT:
             words = "no run has the number of epochs that is declared"
@@ -93,7 +100,7 @@ class ClaimCheck:
             total = store.count
         whole, reason, told = self._count_completed()
         for one in (
-            _Count("total_samples", total, words, INS204, Reason.MISSING),
+            _Count("total_samples", total, words, INS204, Reason.MISSING, recounted),
             _Count("completed_samples", whole, told, INS204, reason),
         ):
             self._judge_count(one, log.results, log.at("results", one.name), store.count)
@@ -113,7 +120,9 @@ class ClaimCheck:
         words = f"the reductions have {count_noun(most, 'sample')}"
         if not lists or not is_count(claimed):
             return None, Reason.NO_ROWS, words
-        if claimed == most * log.epochs or not most <= claimed <= most * log.epochs:
+        # A scorer may return no score, which the reductions then lack.
+        total = most if log.sample_ids is None else max(most, len(log.sample_ids))
+        if claimed == most * log.epochs or not most <= claimed <= total * log.epochs:
             return most * log.epochs, Reason.NO_ROWS, words
         return (most if claimed == most else None), Reason.EVIDENCE, words
 
@@ -141,7 +150,8 @@ class ClaimCheck:
         if count.expected is None:
             self._keep(leave_open(claim, count.reason, rows), count.rule)
         else:
-            self._keep(judge_count(claim, [count.expected], count.words, rows), count.rule)
+            right = [count.expected, *count.others]
+            self._keep(judge_count(claim, right, count.words, rows), count.rule)
 
     def _judge_result(self, index: int, result: Mapping[str, Any]) -> None:
         scores: results.Scores | None = None

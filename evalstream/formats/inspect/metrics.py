@@ -173,8 +173,9 @@ def find_figure(found: Mapping[str, float], metric: Metric) -> str | None:
     """Return the name of the figure that a metric is, None if it is none of them."""
     names = [metric.name]
     if metric.group is None:
-        # Older logs number repeated names, and do not mark the figures of groups.
-        names.append(metric.name.rstrip(digits))
+        # Older logs number repeated names, and do not mark the figures of groups; those of a part
+        # of the scores have the name of the metric before theirs.
+        names += [metric.name.rstrip(digits), metric.name.removeprefix(f"{metric.formula}_")]
     return next((one for one in names if one in found), None)
 
 

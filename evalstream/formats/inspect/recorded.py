@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
+from evalstream.formats.inspect.scorers import OURS
 from evalstream.formats.inspect.views import SOLVER, SampleView
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, split_pointer, text_or_none
@@ -299,3 +300,14 @@ class _Changed:
         else:
             copy[key] = value
         return copy
+
+
+def has_own_scorer(sample: SampleView) -> bool:
+    """Tell whether a scorer of one's own ran, which may change a sample without any event.
+
+    It may have failed, or scores of others have taken the place of its own. Names of several
+    scorers of a kind end in numbers.
+    """
+    ran = (text_or_none(one.get("scorer")) or "" for _, one in sample.events("score"))
+    declared = () if sample.log is None else sample.log.declared_scorers
+    return not {one.rstrip("-0123456789") for one in (*sample.scores, *ran, *declared)} <= OURS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
@@ -64,7 +64,9 @@ def _reduce(log: LogView, scores: Iterator[Scored], reducer: str | None) -> Iter
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
-        value = reduce_repeats([one.value for one in found], function, to_float)
+        values = [_name_null(one.value) for one in found]
+        _refuse_unsure(log, values)
+        value = reduce_repeats(values, function, to_float)
         answers = frozenset(one.answer for one in found)
         yield ReducedScore(id_, found[0].sample, value, answers=answers)
 
@@ -82,7 +84,33 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
     """Iterate over the reduced scores that a log lists."""
     for _, one in objects(samples):
         if is_id(one.get("sample_id")):
-            yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
+            value = _name_null(one.get("value"))
+            yield ReducedScore(str(one["sample_id"]), 0, value, one.get("metadata"))
+
+
+def _name_null(value: Any) -> Any:
+    """Return a score with the text None for each null in it.
+
+    It is None, which counts as 0, as any text that is no number.
+    """
+    if isinstance(value, dict):
+        return {key: _NULL if one is None else one for key, one in value.items()}
+    return [_NULL if one is None else one for one in value] if isinstance(value, list) else value
+
+
+_NULL: Final = str(None)
+
+
+def _refuse_unsure(log: LogView, values: Iterable[Any]) -> None:
+    """Raise CannotCompute for scores with nulls in them that may be None or NaN."""
+    if log.is_before(_WRITES_NAN_SINCE):
+        parts = (one.values() if isinstance(one, dict) else one for one in values)
+        if any(_NULL in one for one in parts if not isinstance(one, (str, int, float))):
+            raise CannotCompute(Reason.EVIDENCE)
+
+
+_WRITES_NAN_SINCE: Final = (0, 3, 285)
+"""A release that writes NaN within a score as such; 0.3.140 wrote null, as for None."""
 
 
 RECORDED_SINCE: Final = (0, 3, 124)
@@ -159,6 +187,7 @@ def counts_failed(log: LogView, scorer: str) -> bool:
 
 def equals(value: Any, expected: Any) -> bool:
     """Compare reduced values part by part; those that are missing are equal."""
+    value = _name_null(value)
     if isinstance(expected, dict) and isinstance(value, dict):
         return value.keys() == expected.keys() and all(
             equals(value[key], expected[key]) for key in expected
@@ -180,7 +209,12 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """
     reducer = text_or_none(result.get("reducer"))
     named = read_scorer(result)
-    metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
+    told = [result.get("metrics")]
+    if told == [{}]:
+        # One without metrics beside those of its parts takes the scores that they take.
+        beside = (one for _, one in log.results_scores if read_scorer(one) == named)
+        told = [one.get("metrics") for one in beside if one.get("reducer") == reducer]
+    metrics = [object_or_empty(one) for each in told for one in object_or_empty(each).values()]
     kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
     takes_all = log.declared_reducers == [] or (bool(kinds) and kinds <= UNREDUCED)
     is_unreduced = reducer is None and takes_all
@@ -188,6 +222,7 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
         if is_unreduced:
             raise CannotCompute(Reason.NO_ROWS)
         listed = find_reduction(log, named, reducer)
+        _refuse_unsure(log, (one.value for one in listed_scores(listed)))
         return lambda: listed_scores(listed)
     if not log.store.count:
         raise CannotCompute(Reason.NO_ROWS)
@@ -196,7 +231,8 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     scorer = scorer_in_samples(log, named)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value) for one in iterate_counted(log, scorer)
+            ReducedScore(one.id, one.sample, _name_null(one.value))
+            for one in iterate_counted(log, scorer)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)

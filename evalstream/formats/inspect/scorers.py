@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
@@ -190,12 +190,8 @@ BY_COMPLETION: Final[Mapping[str, Callable[[str, Sequence[str], Options], Rescor
 KNOWN: Final = frozenset({*BY_COMPLETION, *GRADED, "choice", "includes", "pattern"})
 """The scorers whose scores follow from an answer."""
 
-_OTHERS: Final = frozenset({"", "f", "math", "perplexity", "target_perplexity"})
+OURS: Final = KNOWN | {"", "f", "math", "perplexity", "target_perplexity"}
+"""The scorers of the harness, as far as known, which change nothing but scores; f1 without number.
 
-
-def has_own_scorer(names: Iterable[str]) -> bool:
-    """Tell whether a scorer is not one of the harness, which change nothing but scores.
-
-    Names of several scorers of a kind end in numbers; that of an unnamed one is empty.
-    """
-    return not {one.rstrip("-0123456789") for one in names} <= KNOWN | _OTHERS
+The name of an unnamed scorer is empty.
+"""

@@ -76,7 +76,7 @@ def _missing(log: LogView) -> Iterator[Violation]:
         yield from _fewer(log)
         return
     number, first = log.store.missing(log.epochs)
-    is_told = number <= _most_lacking(log)
+    is_told = number <= most_lacking(log)
     if number and (not is_told or log.results.get("logged_samples") is not None):
         named = ", ".join(_name_sample(*one) for one in first)
         more = ", …" if number > len(first) else ""
@@ -91,7 +91,7 @@ def _fewer(log: LogView) -> Iterator[Violation]:
     """Report fewer samples than the dataset and the limit give, in a log that lists no ids."""
     size: Any = member(log.eval.get("dataset"), "samples")
     limit: Any = log.config.get("limit")
-    if not is_count(size) or log.config.get("sample_id") is not None or _most_lacking(log):
+    if not is_count(size) or log.config.get("sample_id") is not None or most_lacking(log):
         return
     if limit is None or is_count(limit):
         least = min(size, size if limit is None else limit) * log.epochs
@@ -101,7 +101,7 @@ def _fewer(log: LogView) -> Iterator[Violation]:
             yield INS202.violation(message, place, expected=log.store.count, found=size)
 
 
-def _most_lacking(log: LogView) -> float:
+def most_lacking(log: LogView) -> float:
     """Return how many samples a log may lack: those of a run that was stopped, and says so.
 
     Source: EvalResults in log/_log.py of inspect_ai.
@@ -163,6 +163,7 @@ INS210: Final = declare_rule("INS210")
 def _check_unlogged(log: LogView) -> Iterator[Violation]:
     if log.is_header:
         message = "this is the header of a log, without samples to compute its figures from"
+        message += "" if log.reductions is None else ": they are compared with its reductions"
         yield INS214.violation(message, log.at(), severity=Severity.WARNING)
     elif log.is_unlogged:
         message = (

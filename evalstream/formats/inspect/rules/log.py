@@ -79,7 +79,10 @@ def _reason_of_failure(log: LogView) -> str | None:
         return f"{stopped}, and fail_on_error does not allow one"
     if not isinstance(allowed, (int, float)):
         return None
+    # Scoring again counts the samples that the log has, and not those that were to be run.
+    declared = 0 if log.sample_ids is None else len(log.sample_ids) * log.epochs
     total: Any = log.results.get("total_samples")
+    total = max(total, declared) if is_count(total) else None
     most = allowed if allowed >= 1 else allowed * total if is_count(total) else math.inf
     return f"{stopped}, and fail_on_error is {allowed}" if failed >= most else None
 

@@ -41,7 +41,10 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     is_later = bool(untold) and any(is_scored_later(log, one) for one in (*told, *scorers))
     for name in untold:
         message = f"the samples have scores of {name}, but the results do not"
-        severity = Severity.WARNING if is_later else None
+        # Of several scorers of one name the results of parts may have the name alone.
+        alike = text_or_none(member(declared.get(name), "name")) or name
+        is_alike = alike.rpartition("/")[2] in told
+        severity = Severity.WARNING if is_later or is_alike else None
         yield INS305.violation(message, log.at("results"), severity=severity)
     yield from _unused_scorers(log)
     yield from _uneven_results(log)

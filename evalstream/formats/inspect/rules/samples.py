@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.inspect.recorded import message_text, split_path
+from evalstream.formats.inspect.recorded import has_own_scorer, message_text, split_path
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most
@@ -74,7 +73,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
             if name == "metadata" and isinstance(here, dict) and isinstance(there, dict):
                 changed = _changed_metadata(sample, {*here, *there})
                 # Nothing records what a scorer changes, nor what `cleanup` of a task adds.
-                is_own = has_own_scorer(sample.scores)
+                is_own = has_own_scorer(sample)
                 added = here.keys() - there.keys() if is_own else set()
                 left = here.keys() - changed - added
                 here = {key: here[key] for key in here if key in left}
@@ -217,13 +216,13 @@ def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
 
 
 def _scored_targets(sample: SampleView) -> Iterator[Violation]:
-    """Compare the target with those of the scorers, for which a solver of one's own may set one."""
+    """Compare the target with those of the scorers; solvers and scorers of one's own may set one."""
     for index, event in sample.events("score"):
         if event.get("intermediate") or None in (event.get("target"), sample.value.get("target")):
             continue
         here, there = (_comparable(sample, one["target"]) for one in (sample.value, event))
         if here not in (there, [there]) and there != [here]:
-            is_plain = sample.has_plain_plan
+            is_plain = sample.has_plain_plan and not has_own_scorer(sample)
             yield INS208.violation(
                 f"the sample has another target than its scorer was given (event {index})",
                 sample.at("target"),
@@ -236,17 +235,11 @@ def _scored_targets(sample: SampleView) -> Iterator[Violation]:
 
 def _score_events(sample: SampleView) -> Iterator[Violation]:
     """Compare each score, as it was before edits, with the last event of its scorer."""
-    finals = {
-        event["scorer"]: event
-        for _, event in sample.events("score")
-        if isinstance(event.get("scorer"), str) and not event.get("intermediate")
-    }
+    finals = _last_events(sample)
     for name, final in finals.items():
         if name not in sample.scores and UNNAMED not in sample.scores:
             message = f"the events have a score of {name}, and the sample has none"
             place = sample.at("scores") if "scores" in sample.value else sample.place
-            # `inspect score` leaves the events of what it has appended, apart from other scorers,
-            # where it is called again to overwrite that (_get_updated_events of 0.3.285).
             is_left = sample.spans_around(final) == ["scorer"]
             yield INS208.violation(message, place, severity=Severity.WARNING if is_left else None)
     for name, score in sample.scores.items():
@@ -276,6 +269,21 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                     expected=there,
                     found=here,
                 )
+
+
+def _last_events(sample: SampleView) -> dict[str, Mapping[str, Any]]:
+    """Return the last event of each scorer.
+
+    `inspect score` leaves the events of what it has appended, apart from other scorers, where it is
+    called again to overwrite that (_get_updated_events of 0.3.285).
+    """
+    finals: dict[str, Mapping[str, Any]] = {}
+    for _, event in sample.events("score"):
+        scorer = text_or_none(event.get("scorer"))
+        is_left = scorer in finals and sample.spans_around(event) == ["scorer"]
+        if scorer is not None and not event.get("intermediate") and not is_left:
+            finals[scorer] = event
+    return finals
 
 
 def _scored_otherwise(

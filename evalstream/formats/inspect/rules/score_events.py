@@ -90,7 +90,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     scores = {
         name: list_or_empty(score.get("history")) or [score]
         for name, score in sample.scores.items()
-        if len(list_or_empty(score.get("history"))) != 1
+        if name in named or not _is_added(sample, name, list_or_empty(score.get("history")))
     }
     # `inspect score` of a later release adds events with names to those without.
     events = [one for one in events if text_or_none(one.get("scorer")) is None]
@@ -118,6 +118,12 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                     found=member(first, str(part)),
                     severity=Severity.WARNING if is_later else None,
                 )
+
+
+def _is_added(sample: SampleView, name: str, history: Sequence[Any]) -> bool:
+    """Tell whether an edit added a score: further edits have events, one each, beside its own."""
+    edits = (one for _, one in sample.events("score_edit") if one.get("score_name") == name)
+    return len(history) == 1 or 1 < len(history) == sum(1 for _ in edits)
 
 
 def _other_part(

@@ -31,7 +31,14 @@ def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:
     """Return the facts to keep of a sample, with its metadata under some keys."""
     value = view.value
     metadata = object_or_empty(value.get("metadata"))
-    kept = {key: metadata[key] for key in keys if key in metadata}
+    events = view.events("sample_init")
+    begun = object_or_empty(member(events[0].value.get("sample"), "metadata") if events else None)
+    # The harness groups by what a sample began with, and when it scores again by what it has now.
+    kept = {
+        key: metadata[key]
+        for key in keys
+        if key in metadata and same(metadata[key], begun.get(key, metadata[key]))
+    }
     for name, score in view.scores.items():
         numbers = perplexity_numbers(score.get("metadata"))
         if numbers is not None:
