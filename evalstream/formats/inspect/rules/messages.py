@@ -33,20 +33,32 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     recorded = recorded_texts(sample)
     place = sample.at("output", "completion")
     last = recorded.last_completion if not sample.is_stopped else None
+    severity = Severity.WARNING if _may_be_scorers(sample, recorded) else None
     if isinstance(completion, str) and last is not None and completion != last:
         message = "the events recorded another completion"
-        yield INS212.violation(message, place, expected=last, found=completion)
+        yield INS212.violation(message, place, expected=last, found=completion, severity=severity)
     elif last and not sample.value.get("output"):
         message = "the sample has no output, but the events recorded a completion"
         yield INS212.violation(message, sample.at("output"), expected=last)
     elif isinstance(completion, str) and not recorded.has(completion):
         message = "no event recorded this completion"
-        yield INS212.violation(message, place, found=completion)
+        yield INS212.violation(message, place, found=completion, severity=severity)
     elif sample.has_plain_plan:
-        yield from _other_completion(sample, completion)
+        yield from _other_completion(sample, completion, severity)
     if sample.has_plain_plan:
         yield from _other_call(sample)
     yield from _other_choices(sample, recorded)
+
+
+def _may_be_scorers(sample: SampleView, recorded: RecordedTexts) -> bool:
+    """Tell whether a scorer of one's own may have set the completion, which no event records.
+
+    The first choice keeps what the model gave.
+    """
+    if not has_own_scorer(sample):
+        return False
+    text = message_text(sample, _first_message(sample))
+    return text is not None and recorded.last_completion in (None, text) and recorded.has(text)
 
 
 def _first_message(sample: SampleView) -> Mapping[str, Any]:
@@ -54,7 +66,9 @@ def _first_message(sample: SampleView) -> Mapping[str, Any]:
     return object_or_empty(first.value.get("message")) if first is not None else {}
 
 
-def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation]:
+def _other_completion(
+    sample: SampleView, completion: Any, severity: Severity | None
+) -> Iterator[Violation]:
     """Compare a completion with the text of the first choice; releases join its parts in two ways.
 
     Logs of the first releases leave the completion out.
@@ -66,7 +80,7 @@ def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation
     if completion not in (text, "".join(iterate_texts(sample, message))):
         words = "the completion is not the text of the first choice"
         place = sample.at("output", "completion")
-        yield INS212.violation(words, place, expected=text, found=completion)
+        yield INS212.violation(words, place, expected=text, found=completion, severity=severity)
 
 
 def _other_call(sample: SampleView) -> Iterator[Violation]:
@@ -105,8 +119,9 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             found = message_difference(sample, path, message, expected)
             if found is not None:
                 words = "the events have another message"
+                severity = _severity_of(sample, message, found)
                 shown = {"expected": found.expected, "found": found.found}
-                yield INS212.violation(words, found.at, **shown)
+                yield INS212.violation(words, found.at, severity=severity, **shown)
                 break
         else:
             if state is None:
@@ -124,17 +139,25 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             )
 
 
-def _soften(sample: SampleView, found: Iterator[Violation]) -> Iterator[Violation]:
-    """Make warnings of what a scorer of one's own may have changed."""
-    for one in found:
-        yield one._replace(severity=Severity.WARNING) if has_own_scorer(sample) else one
+_APART_SINCE: Final = (0, 3, 123)
+"""The release from which on a completion is not the text of the first choice itself.
+
+Source: ModelOutput in model/_model_output.py of inspect_ai.
+"""
 
 
-def _check_outputs(sample: SampleView) -> Iterator[Violation]:
-    return _soften(sample, _outputs(sample))
+def _severity_of(sample: SampleView, message: Any, found: MemberDiff) -> Severity | None:
+    """Return that of another message: a warning where a scorer of one's own may have set its text.
+
+    Where it set the completion, early releases changed the first choice, and the message of it.
+    """
+    first = _first_message(sample).get("id")
+    is_text = first is not None and member(message, "id") == first and found.at.endswith("/content")
+    is_early = is_text and sample.is_before(_APART_SINCE) and has_own_scorer(sample)
+    return Severity.WARNING if is_early else None
 
 
-INS212: Final = declare_rule("INS212", record=_check_outputs)
+INS212: Final = declare_rule("INS212", record=_outputs)
 
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
@@ -144,8 +167,10 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
+            message = dict(enumerate(list_or_empty(sample.value.get("messages")))).get(index)
+            severity = _severity_of(sample, message, found)
             shown = {"expected": found.expected, "found": found.found}
-            yield INS215.violation(words, found.at, **shown)
+            yield INS215.violation(words, found.at, severity=severity, **shown)
 
 
 def _grades(sample: SampleView) -> Iterator[Violation]:
@@ -166,7 +191,7 @@ def _grades(sample: SampleView) -> Iterator[Violation]:
 
 
 def _check_messages(sample: SampleView) -> Iterator[Violation]:
-    yield from _soften(sample, _messages(sample))
+    yield from _messages(sample)
     yield from _grades(sample)
 
 

@@ -578,12 +578,7 @@ def test_a_scorer_of_ones_own_may_set_the_completion(tmp_path: Path) -> None:
     assert "INS212" not in errors(log, tmp_path)
     assert warnings(log, tmp_path)["INS212"] == "/samples/0/output/completion"
     sample["output"]["choices"][0]["message"]["content"] = "scored: 4"
-    sample["messages"].pop()
-    assert not errors(log, tmp_path) & {"INS212", "INS215"}
-    assert {"INS212", "INS215"} <= warnings(log, tmp_path).keys()
-    # Scores of others may have taken the place of its own.
-    del sample["scores"]["judge"]
-    assert not errors(log, tmp_path) & {"INS212", "INS215"}
+    assert "INS212" in errors(log, tmp_path)
 
 
 def test_scoring_again_may_leave_events_of_scores_that_it_replaced(tmp_path: Path) -> None:
@@ -1061,7 +1056,7 @@ def test_scorers_of_the_results_are_known_where_they_are_not_declared(
 
 @each(
     ("release", "scorer", "severity"),
-    [("0.3.122", "own", "warning"), ("0.3.123", "own", "warning"), ("0.3.123", "match", "error")],
+    [("0.3.122", "own", "warning"), ("0.3.122", "match", "error"), ("0.3.123", "own", "error")],
 )
 def test_a_scorer_of_ones_own_may_have_set_the_first_choice(
     release: str, scorer: str, severity: str, tmp_path: Path
