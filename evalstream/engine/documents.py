@@ -88,8 +88,12 @@ class DocumentCheck:
         file in reports, and `noun` says what the document is, with its article.
         """
         reading = syntax.read_document(text, self.options, noun)
-        if adapt is not None:
-            reading = adapt(reading)
+        return self.accept(reading if adapt is None else adapt(reading), name, noun)
+
+    def accept(
+        self, reading: syntax.ObjectReading, name: str, noun: str
+    ) -> syntax.ObjectReading | None:
+        """Note what was found while a document was read, as `read` does."""
         for one in reading.violations:
             self.note(one.violation, name, one.line, one.column)
         if reading.value is None:

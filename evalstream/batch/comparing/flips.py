@@ -104,14 +104,16 @@ class FlipStore:
             )
             for pair in pairs
         ]  # fmt: skip
-        self._table.change(_ADD, added)
+        # A pair without flips opens no table: a leaderboard keeps those of all of its pairs.
+        if added:
+            self._table.change(_ADD, added)
         self._rows += len(added)
         if self.most and self._rows > self.most + _TRIM_AT:
             self._trim()
 
     def read_answers(self, a: CheckedRun, b: CheckedRun, options: Options) -> list[str]:
         """Read the rows of the flips again, and return why some could not be read, if so."""
-        if self.most:
+        if self.most and self._rows:
             self._trim()
         warnings = []
         for side, run in (("a", a), ("b", b)):
@@ -122,14 +124,14 @@ class FlipStore:
 
     def flips(self, a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Iterator[Flip]:
         """Iterate over the flips by lines of the reference `a`; `metrics` are names by number."""
-        for row in self._table.iterate(_IN_ORDER, self._shown):
+        for row in self._table.iterate(_IN_ORDER, self._shown) if self._rows else ():
             yield _flip(row, a, b, metrics, show_values=show_values)
 
     def same_answers(self) -> dict[int, SameAnswers]:
         """Return by metric how many flips have one answer, which says all that the scorer saw."""
         return {
             metric: SameAnswers(same, compared, line)
-            for metric, compared, same, line in self._table.rows(_SAME)
+            for metric, compared, same, line in (self._table.rows(_SAME) if self._rows else ())
             if same
         }
 
@@ -148,7 +150,8 @@ class FlipStore:
         pending: deque[tuple[int, int, str]] = deque()
 
         def places() -> Iterator[tuple[int, int]]:
-            for line, offset, sample in self._table.iterate(_PLACES.format(side=side)):
+            found = self._table.iterate(_PLACES.format(side=side)) if self._rows else ()
+            for line, offset, sample in found:
                 pending.append((line, offset, sample))
                 yield line, offset
 

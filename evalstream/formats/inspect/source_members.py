@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeGuard
 
+from evalstream.formats.inspect.values import find_thoughts
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.source_log import SourceMessage, Stated, stated_values
 from evalstream.parsing.json import member, text_or_none
@@ -168,9 +168,6 @@ def _run_times(log: LogView) -> tuple[Any, ...]:
     return time.timestamp(), int(time.timestamp()), given
 
 
-_THOUGHT: Final = re.compile(r"<think([^>]*)>(.*?)</think>", re.DOTALL)
-"""Reasoning within a text, which Inspect takes out of it when it reads a log."""
-
 _SHOWN: Final[Mapping[str, tuple[tuple[str, Any], ...]]] = {
     "image": (("image", None), ("detail", "auto")),
     "audio": (("audio", None), ("format", None)),
@@ -295,7 +292,7 @@ def _reasoning(view: SampleView, content: Any) -> tuple[str | None, ...]:
     found = [str(view.resolve_attachment(one)) for one in parts if isinstance(one, str)]
     found += [one for one in parts if isinstance(one, str)]
     text = str(view.resolve_attachment(content)) if isinstance(content, str) else ""
-    thoughts = [one.group(2) for one in _THOUGHT.finditer(text)]
+    thoughts = [one.group(2) for one in find_thoughts(text)]
     return tuple(dict.fromkeys((*found, *thoughts, *map(str.strip, thoughts), None)))
 
 
@@ -396,5 +393,7 @@ def _text(content: Any) -> str | None:
 def _spellings(view: SampleView, text: str) -> tuple[str, ...]:
     """Return a text in full, as it is stored, and without reasoning."""
     full = str(view.resolve_attachment(text))
-    without = _THOUGHT.sub("", full, count=1).strip() if "<think" in full else full
+    thought = next(find_thoughts(full), None)
+    start, end = (0, 0) if thought is None else thought.span()
+    without = f"{full[:start]}{full[end:]}".strip() if "<think" in full else full
     return tuple(dict.fromkeys((full, text, without)))

@@ -108,3 +108,19 @@ def find_clusters(value: Any, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from find_clusters(part, depth - 1)
+
+
+_THOUGHT: Final = re.compile(r"<think([^>]*)>(.*?)</think>", re.DOTALL)
+"""Reasoning within a text, which Inspect takes out of it when it reads a log."""
+
+
+def find_thoughts(text: str) -> Iterator[re.Match[str]]:
+    """Yield each reasoning within a text.
+
+    A beginning without an end has none after it either: a search would read the rest of the text
+    for each of them.
+    """
+    start = text.find("<think")
+    while start >= 0 and (found := _THOUGHT.match(text, start)):
+        yield found
+        start = text.find("<think", found.end())

@@ -24,6 +24,7 @@ from evalstream.formats.lm_eval.format import (
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.response_filters import may_take_long
+from evalstream.formats.lm_eval.results_reading import NOUN, read_results
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
@@ -33,7 +34,6 @@ from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, iterate_pattern
 from evalstream.formats.lm_eval.task_claims import judge_task
 from evalstream.formats.lm_eval.unsampled_figures import judge_unsampled
 from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
-from evalstream.formats.lm_eval.written_values import as_written
 from evalstream.io.beginning import read_beginning
 from evalstream.io.names import Exclusion, is_remote, printable
 from evalstream.io.progress import Progress
@@ -88,12 +88,11 @@ def _results(documents: DocumentCheck) -> Results | None:
     text = None if path is None else documents.uncompressed(path)
     if text is None or path is None:
         return None
-    name = printable(path)
-    reading = documents.read(text, name, "results of lm-eval", as_written)
+    name, last = printable(path), read_results(text, documents.options)
+    reading = documents.accept(last.reading, name, NOUN)
     if reading is None or reading.value is None:
         return None
-    found = about_results.check_structure(reading.value)
-    documents.note_all(reading.filter_violations(found), name)
+    documents.note_all(last.violations(), name)
     return Results(reading.value)
 
 
