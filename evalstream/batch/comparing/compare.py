@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from itertools import combinations
 from typing import Final
 
+from evalstream.batch.comparing.flips import ShownFlips
 from evalstream.batch.comparing.many_runs import add_matrices, group_ranks, rank_runs
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
@@ -38,20 +39,16 @@ class ComparedRuns(DataClass):
     """A comparison of runs: its report, and its flips, which `close` deletes."""
 
     report: ComparisonReport
+    shown: ShownFlips = field(default_factory=ShownFlips)
     pairs: list[JoinedPair] = field(default_factory=list)
-    show_values: bool = True
 
     def flips(self) -> Iterator[Flip]:
         """Iterate over the flips, of one pair of runs after the other."""
-        for pair in self.pairs:
-            labels = pair.a.shown.label, pair.b.shown.label
-            metrics = [metric.label for metric in pair.match.metrics]
-            yield from pair.flips.flips(*labels, metrics, show_values=self.show_values)
+        return iter(self.shown)
 
     def close(self) -> None:
         """Delete temporary files."""
-        for pair in self.pairs:
-            pair.flips.close()
+        self.shown.close()
 
 
 def compare_runs(
@@ -60,7 +57,7 @@ def compare_runs(
     """Compare checked runs with the reference. Raises OSError where temporary files fail."""
     settings = request.settings
     report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
-    result = ComparedRuns(report, show_values=options.show_values)
+    result = ComparedRuns(report)
     report.refused = _refusal(runs, settings)
     if report.refused is None:
         try:
@@ -86,9 +83,9 @@ def _compare(
     report, settings = result.report, request.settings
     with ExitStack() as stack:
         stack.callback(result.close)
-        for a, b in _couples(runs, reference, settings):
-            result.pairs.append(joined_pair(a, b, request, options, report))
         pairs = result.pairs
+        for a, b in _couples(runs, reference, settings):
+            pairs.append(joined_pair(a, b, request, options, report, result.shown))
         report.comparisons = _comparisons(pairs, settings, _derive_seed(runs))
         results = {one.metric.result for one in report.comparisons}
         report.confounders = find_confounders(runs, results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -104,8 +105,7 @@ class FlipStore:
             )
             for pair in pairs
         ]  # fmt: skip
-        # A pair without flips opens no table: a leaderboard keeps those of all of its pairs.
-        if added:
+        if added:  # most pairs of a leaderboard open no table
             self._table.change(_ADD, added)
         self._rows += len(added)
         if self.most and self._rows > self.most + _TRIM_AT:
@@ -173,6 +173,27 @@ class FlipStore:
             self._table.change("DELETE FROM answers WHERE side = ?", [(side,)])
             return "the file changed after its check"
         return f"{count_noun(lost, 'row')} cannot be read again" if lost else None
+
+
+class ShownFlips:
+    """The flips of all pairs of runs that reports show, pair by pair, on disk.
+
+    A table for each pair would take 230 kB of memory.
+    """
+
+    def __init__(self) -> None:
+        self._table = SpillTable("CREATE TABLE flip (number INTEGER PRIMARY KEY, data BLOB)")
+        self.close = self._table.close
+
+    def add(self, flips: Iterable[Flip]) -> None:
+        """Add the flips of a pair of runs."""
+        data = ((pickle.dumps(tuple(one)),) for one in flips)
+        self._table.change("INSERT INTO flip VALUES (NULL, ?)", data)
+
+    def __iter__(self) -> Iterator[Flip]:
+        """Iterate over the flips; this can be repeated."""
+        for (data,) in self._table.iterate("SELECT data FROM flip ORDER BY number"):
+            yield Flip(*pickle.loads(data))  # noqa: S301 - the bytes are our own
 
 
 _OTHER: Final = int(PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE)

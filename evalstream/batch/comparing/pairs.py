@@ -7,7 +7,7 @@ from contextlib import closing
 from heapq import nsmallest
 from typing import Final
 
-from evalstream.batch.comparing.flips import FlipStore
+from evalstream.batch.comparing.flips import FlipStore, ShownFlips
 from evalstream.batch.comparing.metrics import (
     SCORE,
     UNIT,
@@ -56,14 +56,18 @@ class JoinedPair(NamedTuple):
     match: MetricMatch
     tally: PairTally
     alignments: Sequence[Alignment]
-    flips: FlipStore
     conflicts: Mapping[int, str]
 
 
 def joined_pair(
-    a: CheckedRun, b: CheckedRun, request: Request, options: Options, report: ComparisonReport
+    a: CheckedRun,
+    b: CheckedRun,
+    request: Request,
+    options: Options,
+    report: ComparisonReport,
+    shown: ShownFlips,
 ) -> JoinedPair:
-    """Join the samples of two runs, list their drift, and keep their flips.
+    """Join the samples of two runs, list their drift, and add their flips to those shown.
 
     Drifts, warnings and results without a counterpart are added to the report.
     """
@@ -92,6 +96,9 @@ def joined_pair(
         list_drifts(finder, tally, a, b, options, report)
     unread = [*flips.read_answers(a, b, options), *_under_two_names(a, b, tally, options)]
     judged, same = _same_answers(match, flips, labels)
+    names = [metric.label for metric in match.metrics]
+    shown.add(flips.flips(*labels, names, show_values=options.show_values))
+    flips.close()
     found = {UNIT: scale_conflicts(match, tally, labels), SCORE: same}
     allowed = [name for name, texts in found.items() if texts and name in allow_different]
     report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed, *allowed])]
@@ -108,7 +115,7 @@ def joined_pair(
         if name not in allowed
         for number, text in found[name].items()
     }
-    return JoinedPair(a, b, match, tally, alignments, flips, conflicts)
+    return JoinedPair(a, b, match, tally, alignments, conflicts)
 
 
 def _describe_copies(

@@ -152,10 +152,14 @@ def resample_sums(rows: Array, times: Array, n: int, resamples: int, seed: int) 
         if by_counts:
             yield random.multinomial(draws, times / others) @ rows
             continue
-        picked = pool[random.integers(0, others, int(draws.sum()))]
-        sums = np.cumsum(picked, axis=0)
-        ends = np.concatenate((np.zeros_like(sums[:1]), sums))[np.cumsum(draws)]
-        yield np.diff(ends, axis=0, prepend=0)
+        picked, stops = random.integers(0, others, int(draws.sum())), np.cumsum(draws)
+        # Rows with many columns are added up for fewer resamples at a time.
+        for first in range(0, len(draws), size := max(1, step // pool[0].size)):
+            begin = stops[first] - draws[first]
+            some = stops[first : first + size] - begin
+            sums = np.cumsum(pool[picked[begin : begin + some[-1]]], axis=0)
+            ends = np.concatenate((np.zeros((1, *pool.shape[1:]), pool.dtype), sums))[some]
+            yield np.diff(ends, axis=0, prepend=0)
 
 
 MOST_DRAWN: Final = 20_000

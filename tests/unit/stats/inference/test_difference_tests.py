@@ -5,6 +5,7 @@ import math
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from each import each
 from hypothesis import given
@@ -18,6 +19,7 @@ from evalstream.stats.inference.difference_tests import (
     bootstrap_intervals,
     exact_mcnemar,
     mid_p_mcnemar,
+    resample_sums,
     sign_flip_test,
     t_interval,
     t_test,
@@ -254,3 +256,13 @@ def test_without_spread_only_signs_are_tested() -> None:
 def test_equal_scores_differ_by_nothing() -> None:
     assert t_interval(0.0, 0.0, 4, 0.95, "paired t") is None
     assert t_test(0.0, 0.0, 4, "paired t") == (1, "paired t")
+
+
+def test_resamples_of_many_runs_are_added_up_a_few_at_a_time() -> None:
+    one = np.arange(16)
+    many = np.repeat(one[:, None], 100, axis=1)
+    times = np.ones(16, np.int64)
+    (alone,) = resample_sums(one, times, 16, 1000, 7)
+    parts = [*resample_sums(many, times, 16, 1000, 7)]
+    assert max(map(len, parts)) <= 164
+    assert (np.concatenate(parts) == alone[:, None]).all()
