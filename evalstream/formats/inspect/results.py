@@ -91,7 +91,7 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
 def _name_null(value: Any) -> Any:
     """Return a score with the text None for each null in it.
 
-    It is None, which counts as 0, as any text that is no number.
+    It is None, which counts as 0, as any text that is not a number.
     """
     if isinstance(value, dict):
         return {key: _NULL if one is None else one for key, one in value.items()}
