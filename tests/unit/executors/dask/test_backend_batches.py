@@ -149,7 +149,7 @@ def test_a_part_that_was_written_after_a_loss_is_not_merged(
     folder: Path, cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = tmp_path / "part.jsonl"
-    after(4, dask.leave, monkeypatch)
+    after(1, dask.leave, monkeypatch)
     with Output(str(part)) as output:
         reporter = PartReporter(output)
         report = check(folder, cluster, shard="1/1", reporter=reporter, outputs=[part])
